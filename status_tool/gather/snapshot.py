@@ -290,7 +290,7 @@ def _hbase(
         rows += [with_events(row, small) for row in small.tables if request.only.holds(row["table"])]
         regions = _hosted_regions(settings, request, live, deadline)
         names = (row["region"] for row in regions.rows("region"))
-        existing = codec.Existing.of(names, barrier.issued_ms)
+        existing = codec.Existing.of(names, barrier.issued_ms, small.coverage_ms)
         source = dataclasses.replace(source, existing=existing)
         queued, notices = queue_rows(settings, zookeeper)
         # After the queues: HBase deletes them with their peer, and a peer that ships less empties them as well. Then

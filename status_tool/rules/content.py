@@ -85,20 +85,22 @@ class Life:
     last: Tenure | None = None
 
 
-def life_of(tenures: Iterable[Tenure], *, replicated_only: bool) -> Life:
-    """Judge a region's tenures. `replicated_only`, for a master, ignores families that are not replicated, and how the
-    first tenure began: coverage tells that.
+def life_of(tenures: Iterable[Tenure], *, replicated_only: bool, is_seen: bool) -> Life:
+    """Judge a region's tenures. `replicated_only`, for a master, ignores families that are not replicated.
+
+    `is_seen`: the first tenure must have begun where a tracker saw it, as on a slave. On a master that holds for a
+    region that was created when all servers were tracked; of others coverage tells.
     """
     ordered = _in_order(tenures)
     if not ordered:
         return Life()
-    beginnings = (ordered[0].elsewhere_ms, None if replicated_only else ordered[0].unseen_ms)
+    beginnings = (ordered[0].elsewhere_ms, ordered[0].unseen_ms if is_seen else None)
     changed = [moment for moment in beginnings if moment is not None]
     loaded = []
     for earlier, later in pairwise(ordered):
         moment = max(earlier.began_ms, later.began_ms)
         families = {*earlier.replicated, *later.replicated} if replicated_only else None
-        if not _follows(earlier, later, families):
+        if not _follows(earlier, later, families) or (replicated_only and _has_unshipped(earlier, later)):
             changed.append(moment)
         elif earlier.closed_ms is None and _more(earlier, later, families, "loaded"):
             loaded.append(moment)
@@ -144,6 +146,11 @@ def _follows(earlier: Tenure, later: Tenure, families: set[str] | None) -> bool:
         for family, files in later.before.items()
         if families is None or family in families
     )
+
+
+def _has_unshipped(earlier: Tenure, later: Tenure) -> bool:
+    """Return True if a family that was not replicated before is now, and has files: no stream has what is in them."""
+    return any(later.before.get(family, NONE).count for family in {*later.replicated} - {*earlier.replicated})
 
 
 def _raised(ordered: list[Tenure]) -> Iterator[int]:

@@ -204,14 +204,20 @@ class Existing:
     packed: Mapping[str, bytes]
     """By the first character of their encoded names: the first bytes of each. A few bytes a region, for Spark, too."""
     until_ms: int
+    covered_ms: int | None = None
+    """Since when all servers have been tracked, so that the opening of a region that was created later was seen."""
 
     @classmethod
-    def of(cls, regions: Iterable[str], until_ms: int) -> Existing:
+    def of(cls, regions: Iterable[str], until_ms: int, covered_ms: int | None = None) -> Existing:
         """Pack the first bytes of encoded region names."""
         packed: defaultdict[str, bytearray] = defaultdict(bytearray)
         for region in regions:
             packed[region[:1]] += _prefix(region)
-        return cls({first: bytes(names) for first, names in packed.items()}, until_ms)
+        return cls({first: bytes(names) for first, names in packed.items()}, until_ms, covered_ms)
+
+    def is_covered(self, region_id: int | None) -> bool:
+        """Return True if a region was created when all servers were tracked, by its id."""
+        return self.covered_ms is not None and region_id is not None and region_id >= self.covered_ms
 
     def beginning_with(self, first: str) -> frozenset[bytes]:
         """Return the packed names that begin with this hex digit. Only a sixteenth of all is unpacked at a time."""
@@ -233,17 +239,18 @@ def contents(rows: Iterable[tuple[bytes, Cells]], existing: Existing | None = No
     With `existing`, for a master: `content` of a region that is gone and had store files of replicated families.
     """
     first, names = "", frozenset[bytes]()
-    telling = (b'"x"',) if existing else (b'"x"', b'"u"')
     for key, cells in rows:
         region = key[1:].decode("ascii", errors="replace")
         if existing and region[:1] != first:
             first, names = region[:1], existing.beginning_with(region[:1])
         is_gone = existing is not None and _prefix(region) not in names
         values = [value for name, (value, _) in cells.items() if _is_tenure(name)]
-        if not is_gone and _is_ordinary(values, telling):
+        is_seen = existing is None or existing.is_covered(number(cells, ContentRow.REGION_ID))
+        if not is_gone and _is_ordinary(values, (b'"x"', b'"u"') if is_seen else (b'"x"',)):
             continue
         tenures = (parse_tenure(value) for value in values)
-        life = life_of((tenure for tenure in tenures if tenure), replicated_only=existing is not None)
+        known = (tenure for tenure in tenures if tenure)
+        life = life_of(known, replicated_only=existing is not None, is_seen=is_seen)
         base: NewRow = {"kind": "fact", "table": text(cells, ContentRow.TABLE), "region": region}
         if life.changed_ms is not None:
             yield base | {"state": FactState.CHANGED, "write_ms": life.changed_ms}

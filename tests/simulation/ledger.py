@@ -66,6 +66,7 @@ class Held:
     unseen: int | None = None
     kept: int | None = None
     """How many versions its table keeps; None: nobody has looked yet."""
+    replicated: tuple[str, ...] = (FAMILY,)
     stored: bool = False
     ever_stored: bool = False
     urgent: bool = True
@@ -80,7 +81,7 @@ class Held:
         known: dict[str, object] = {key: value for key, value in optional.items() if value is not None}
         if self.kept is not None:
             known["k"] = {FAMILY: [self.kept, 0, 2**31 - 1, 0, 0, 1]}
-        return json.dumps({"o": self.open, "t": self.began, "s": self.seq, "r": [FAMILY], **known, **ends})
+        return json.dumps({"o": self.open, "t": self.began, "s": self.seq, "r": [*self.replicated], **known, **ends})
 
 
 def files_of(names: Iterable[str]) -> Files:
@@ -370,7 +371,8 @@ class LedgerWorld:
         closed = earlier.closed_ms is not None and held.open == earlier.seq + 1
         kept = None if earlier.kept is None else earlier.kept[FAMILY][0]
         keeps_the_same = None in (kept, held.kept) or kept == held.kept
-        return closed and earlier.after[FAMILY].same(held.before) and keeps_the_same
+        raised = set(held.replicated) - set(earlier.replicated)
+        return closed and earlier.after[FAMILY].same(held.before) and keeps_the_same and not raised
 
     # The end
 

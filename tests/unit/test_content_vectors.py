@@ -32,10 +32,10 @@ def test_the_sum_of_a_familys_store_files(files: dict[str, Any]) -> None:
 def test_what_is_judged_of_two_tenures(case: dict[str, Any]) -> None:
     """Whether anything changed; and that it is the same once a tracker has joined them."""
     both = [tenure(case["earlier"]), tenure(case["later"])]
-    life = life_of(both, replicated_only=True)
+    life = life_of(both, replicated_only=True, is_seen=False)
     assert (life.changed_ms is None) is case["follows"]
     if case["joined"] is not None:
-        joined = life_of([tenure(case["joined"])], replicated_only=True)
+        joined = life_of([tenure(case["joined"])], replicated_only=True, is_seen=False)
         assert (joined.changed_ms, joined.last and joined.last.after) == (life.changed_ms, both[1].after)
 
 
@@ -45,6 +45,7 @@ def test_the_simulations_trackers_join_the_same(case: dict[str, Any]) -> None:
     later = tenure(case["later"])
     held = Held(b"", later.open, later.began_ms, later.seq, set(), later.before["f"])
     held.kept = None if later.kept is None else later.kept["f"][0]
+    held.replicated = later.replicated
     assert LedgerWorld.follows(LedgerWorld.__new__(LedgerWorld), tenure(case["earlier"]), held) is (
         case["joined"] is not None
     )

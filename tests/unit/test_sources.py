@@ -395,6 +395,17 @@ def test_regions_that_are_gone_are_known_by_the_first_bytes_of_their_names() -> 
     assert existing.beginning_with("7") == frozenset()
 
 
+@pytest.mark.parametrize(("region_id", "changed_ms"), [(99, None), (100, 7), (None, None)])
+def test_a_region_of_a_master_that_no_tracker_has_seen_begin(region_id: int | None, changed_ms: int | None) -> None:
+    """It is named if it was created when all servers are said to have had the tracker."""
+    value = b'{"o":9,"t":7,"s":12,"u":7,"r":["f"],"a":{"f":[1,2,0,0]},"b":{"f":[1,2,0,0]}}'
+    cells = {column(b"k" + int64(1) + int64(7)): cell(value), column(b"t"): cell(b"t")}
+    if region_id is not None:
+        cells[column(b"i")] = cell(int64(region_id))
+    found = list(codec.contents([(b"f00", cells)], codec.Existing.of(["00"], 1_000, 100)))
+    assert [row["write_ms"] for row in found] == ([] if changed_ms is None else [changed_ms])
+
+
 def test_znode_envelope() -> None:
     """0xFF, length, writer, PBUF, message; meta cells have no envelope."""
     message = hbase_pb2.ClusterId(cluster_id="id").SerializeToString()

@@ -16,6 +16,11 @@ import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 /** A tenure that this JVM can still extend, and what is needed to write it. Used by the recorder thread only. */
 final class OpenTenure {
   private static final int QUALIFIER_LENGTH = 1 + 2 * Long.BYTES;
+  /**
+   * A region that is empty and opens so long after its creation was in a snapshot: its id is that of the region that the
+   * snapshot was taken of, so that no birth tells that its table was made anew.
+   */
+  private static final long CREATED_MS = 60_000;
 
   final RegionInfo region;
   final byte[] qualifier;
@@ -24,6 +29,10 @@ final class OpenTenure {
   /** Regions from whose split or merge this one comes, as far as its store files show. */
   final Set<String> parents = new TreeSet<>();
   final Tenure tenure = new Tenure();
+  /** True if it opened with links to files of its own: of a snapshot, also if its region came of a split or merge. */
+  boolean isOfSnapshot;
+  /** True while it counts as unseen because the ledger does not have the parents that its references name. */
+  boolean isOrphan;
   /** Times to read its row, to join it with the previous tenure. */
   final TenureJoiner.Attempts attempts;
   private final Map<String, StoreFiles> files = new TreeMap<>();
@@ -50,7 +59,8 @@ final class OpenTenure {
     });
     tenure.before = contents();
     tenure.after = tenure.before;
-    boolean isNew = openSeq <= TableEvents.NEWBORN && parents.isEmpty();
+    boolean isNew = openSeq <= TableEvents.NEWBORN && parents.isEmpty()
+        && tenure.began - region.getRegionId() <= CREATED_MS;
     tenure.unseen = isNew || !parents.isEmpty() ? 0 : tenure.began;
     attempts = new TenureJoiner.Attempts(!isNew || tenure.elsewhere != 0);
   }
@@ -58,6 +68,7 @@ final class OpenTenure {
   private void noteOrigin(String name) {
     if (StoreFileName.isFromElsewhere(name, region)) {
       tenure.elsewhere = tenure.began;
+      isOfSnapshot |= StoreFileName.isLinkTo(name, region);
     } else if (StoreFileName.parent(name) != null) {
       parents.add(StoreFileName.parent(name));
     }
@@ -90,6 +101,16 @@ final class OpenTenure {
     tenure.kept = retention.toString().intern(); // one text for all regions of a table
     urgent = true;
     touch();
+  }
+
+  /** Records whether the ledger has the parents that its references name; a snapshot of another cluster has others. */
+  void hasParents(boolean known) {
+    if (known == isOrphan && tenure.open == openSeq) { // else it continues one that was judged
+      isOrphan = !known;
+      tenure.unseen = known ? 0 : tenure.began;
+      urgent = true;
+      touch();
+    }
   }
 
   /** Marks it to be written again. */

@@ -25,6 +25,11 @@ final class StoreFileName {
     return StoreFileInfo.isReference(name) ? name.substring(name.lastIndexOf('.') + 1) : null;
   }
 
+  /** Returns true for a link to a file of this very region, which restoring or cloning it leaves. */
+  static boolean isLinkTo(String name, RegionInfo region) {
+    return HFileLink.isHFileLink(name) && region.getEncodedName().equals(HFileLink.getReferencedRegionName(name));
+  }
+
   /**
    * Returns true if the file is a link that no split or merge of this region's table creates: into another table, or to
    * a file of this very region. Restoring and cloning snapshots creates such links.

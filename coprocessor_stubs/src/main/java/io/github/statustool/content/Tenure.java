@@ -1,6 +1,7 @@
 package io.github.statustool.content;
 
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -38,10 +39,11 @@ final class Tenure {
 
   /**
    * Returns true if the other tenure continues this one: it begins where this one ended, with the same files, nothing
-   * can have happened in between, and the table keeps as much as before, as far as known.
+   * can have happened in between, no other family is replicated, and the table keeps as much as before, as far as
+   * known.
    */
   boolean isFollowedBy(Tenure next) {
-    return closed > 0 && next.open == seq + 1 && after.equals(next.before)
+    return closed > 0 && next.open == seq + 1 && after.equals(next.before) && replicated.containsAll(next.replicated)
         && (kept == null || next.kept == null || kept.equals(next.kept));
   }
 
@@ -113,6 +115,8 @@ final class Tenure {
       tenure.flushed = number(json, "m");
       tenure.elsewhere = number(json, "x");
       tenure.unseen = number(json, "u");
+      tenure.replicated = new ArrayList<>();
+      json.getAsJsonArray("r").forEach(family -> tenure.replicated.add(family.getAsString()));
       tenure.kept = json.has("k") ? json.get("k").toString() : null;
       tenure.before = families(json.getAsJsonObject("a"));
       tenure.after = families(json.getAsJsonObject("b"));

@@ -83,7 +83,8 @@ public final class TenureJoiner {
 
   private void joinPredecessor(StateStore store, OpenTenure tenure, List<StoredRow> rows) throws IOException {
     boolean isUnexplained = tenure.tenure.elsewhere != 0 || tenure.tenure.unseen != 0;
-    if (isUnexplained && rows.get(1).value(FactRow.CHILD_MS) != null) {
+    boolean isInherited = !tenure.isOfSnapshot && !tenure.isOrphan;
+    if (isUnexplained && isInherited && rows.get(1).value(FactRow.CHILD_MS) != null) {
       tenure.tenure.elsewhere = 0; // it inherited these links from its parent
       tenure.tenure.unseen = 0;
       tenure.touch();
@@ -152,7 +153,11 @@ public final class TenureJoiner {
             tenure.tenure.began);
       }
     }
-    if (!rows.isEmpty() && rows.stream().noneMatch(StoredRow::isEmpty)) {
+    boolean known = rows.stream().noneMatch(StoredRow::isEmpty);
+    if (!rows.isEmpty() && (known || tenure.attempts.made > 1)) {
+      tenure.hasParents(known);
+    }
+    if (known) {
       tenure.parents.clear();
     }
   }
@@ -160,6 +165,7 @@ public final class TenureJoiner {
   /** Times to read a tenure's row again. */
   static final class Attempts {
     private int left;
+    private int made;
     private long at;
     private long pause = FIRST_PAUSE_MS;
 
@@ -174,6 +180,7 @@ public final class TenureJoiner {
 
     private void next(long now) {
       left--;
+      made++;
       at = now + pause;
       pause *= 4;
     }

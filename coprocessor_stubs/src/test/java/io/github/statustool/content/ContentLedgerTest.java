@@ -385,6 +385,14 @@ class ContentLedgerTest {
   }
 
   @Test
+  void anEmptyRegionOfAnOldSnapshotBeginsUnseen() throws IOException {
+    RegionInfo old = RegionInfoBuilder.newBuilder(region.getTable()).setRegionId(-60_000).build();
+    here.open(old, 2);
+    here.write();
+    assertEquals(1_003, stored(old.getEncodedName()).get(0).unseen);
+  }
+
+  @Test
   void aFirstTenureThatIsNotOfANewRegionBeginsUnseen() throws IOException {
     here.open(7);
     here.write();
@@ -404,6 +412,30 @@ class ContentLedgerTest {
     here.open(9, ONE + "." + parent.getEncodedName());
     here.write();
     assertEquals(0, only().unseen);
+  }
+
+  @Test
+  void aDaughterOfASnapshotWhoseParentNobodyKnowsBeginsUnseen() throws IOException {
+    here.open(9, "t=" + PARENT + "-" + ONE + "." + PARENT);
+    here.facts.child(region.getEncodedName(), "t", 1_000); // as hbase:meta has it of a cloned snapshot
+    here.write();
+    here.join();
+    here.join();
+    here.write();
+    assertEquals(only().began, only().unseen);
+    here.join();
+    here.write();
+    assertEquals(only().began, only().unseen);
+  }
+
+  @Test
+  void aRegionOfASnapshotIsNamedThoughItIsADaughterThere() throws IOException {
+    here.open(9, "t=" + region.getEncodedName() + "-" + ONE);
+    here.facts.child(region.getEncodedName(), "t", 1_000);
+    here.write();
+    here.join();
+    here.write();
+    assertEquals(only().began, only().elsewhere);
   }
 
   @Test
