@@ -14,7 +14,6 @@ import pytest
 
 from tests.lab.cluster import Cluster
 from tests.lab.lab import Lab
-from tests.lab.process import Server
 from tests.lab.waiting import wait_until
 from tests.pair import (
     PEER,
@@ -144,7 +143,7 @@ def test_a_scope_that_is_raised_while_its_server_has_crashed(pair: Pair, status:
 
 def test_a_server_of_the_master_without_write_ahead_logs(pair: Pair, status: Path) -> None:
     """Its WAL folder is empty all its life, so that it looks like one that has never written."""
-    other: Server = pair.master.add_region_server({"hbase.regionserver.hlog.enabled": "false"})
+    other = pair.master.add_region_server({"hbase.regionserver.hlog.enabled": "false"})
     table = born_on(pair, other.server_name, "unlogged", {"f": 1})
     pair.master.admin.put_rows(table, "f", 20)
     pair.master.admin.flush(table)
@@ -154,4 +153,24 @@ def test_a_server_of_the_master_without_write_ahead_logs(pair: Pair, status: Pat
     pair.master.admin.put_rows(table, "f", 5, prefix="later")
     wait_until(lambda: len(pair.slave.admin.rows(table)) == 5, 60, "later rows arrive")
     time.sleep(70)
+    assert asked(pair, status, table).exit_code != 0
+
+
+def test_a_server_of_the_slave_without_write_ahead_logs(pair: Pair, status: Path) -> None:
+    """What it had applied is gone with it, while the region's next tenure follows the one before it."""
+    table = "volatile"
+    pair.create_table(table, {"f": 1})
+    pair.master.admin.put_rows(table, "f", 5)
+    pair.wait_same(table)
+    other = pair.slave.add_region_server({"hbase.regionserver.hlog.enabled": "false"})
+    move_table(pair.slave, table, other.server_name)
+    pair.master.admin.put_rows(table, "f", 20, prefix="lost")
+    pair.wait_same(table)
+    time.sleep(3)
+    pair.slave.crash(other)
+    wait_until(partial(is_open, pair.slave, table), 60, "it is open elsewhere")
+    wait_until(lambda: len(pair.slave.admin.rows(table)) >= 0, 60, "it answers")
+    print(len(pair.slave.admin.rows(table)))
+    time.sleep(3)
+    assert len(pair.slave.admin.rows(table)) == 5
     assert asked(pair, status, table).exit_code != 0
