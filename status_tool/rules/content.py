@@ -89,12 +89,14 @@ def life_of(tenures: Iterable[Tenure], *, replicated_only: bool, is_seen: bool) 
     """Judge a region's tenures. `replicated_only`, for a master, ignores families that are not replicated.
 
     `is_seen`: the first tenure must have begun where a tracker saw it, as on a slave. On a master that holds for a
-    region that was created when all servers were tracked; of others coverage tells.
+    region that was created when all servers were tracked, if it began with files; of others coverage tells.
     """
     ordered = _in_order(tenures)
     if not ordered:
         return Life()
-    beginnings = (ordered[0].elsewhere_ms, ordered[0].unseen_ms if is_seen else None)
+    first = ordered[0]
+    counts = is_seen and (not replicated_only or any(files.count for files in first.before.values()))
+    beginnings = (first.elsewhere_ms, first.unseen_ms if counts else None)
     changed = [moment for moment in beginnings if moment is not None]
     loaded = []
     for earlier, later in pairwise(ordered):

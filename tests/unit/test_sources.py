@@ -402,8 +402,11 @@ def test_a_region_of_a_master_that_no_tracker_has_seen_begin(region_id: int | No
     cells = {column(b"k" + int64(1) + int64(7)): cell(value), column(b"t"): cell(b"t")}
     if region_id is not None:
         cells[column(b"i")] = cell(int64(region_id))
-    found = list(codec.contents([(b"f00", cells)], codec.Existing.of(["00"], 1_000, 100)))
+    existing = codec.Existing.of(["00"], 1_000, 100)
+    found = list(codec.contents([(b"f00", cells)], existing))
     assert [row["write_ms"] for row in found] == ([] if changed_ms is None else [changed_ms])
+    cells[column(b"k" + int64(1) + int64(7))] = cell(value.replace(b'"a":{"f":[1', b'"a":{"f":[0'))
+    assert list(codec.contents([(b"f00", cells)], existing)) == []
 
 
 def test_znode_envelope() -> None:
