@@ -68,7 +68,7 @@ def test_a_table_of_the_slave_that_is_made_anew_from_an_older_template(pair: Pai
     slave.create_table("template", {"f": 1})
     slave.snapshot("schema", "template")
     pair.create_table("reset", {"f": 1})
-    time.sleep(35)  # more than clocks may differ by
+    time.sleep(65)  # twice as much as clocks may differ by
     pair.master.admin.put_rows("reset", "f", 30)
     pair.wait_same("reset")
     assert asked(pair, status, "reset").exit_code == 0

@@ -18,9 +18,9 @@ final class OpenTenure {
   private static final int QUALIFIER_LENGTH = 1 + 2 * Long.BYTES;
   /**
    * A region that is empty and opens so long after its creation was in a snapshot: its id is that of the region that the
-   * snapshot was taken of, so that no birth tells that its table was made anew.
+   * snapshot was taken of, so that no birth tells that its table was made anew. Clocks may differ by as much.
    */
-  private static final long CREATED_MS = 60_000;
+  private static final long CREATED_MS = 30_000;
 
   final RegionInfo region;
   final byte[] qualifier;
