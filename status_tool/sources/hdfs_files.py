@@ -171,12 +171,13 @@ class HdfsSource(Source):
         hdfs = client_for(self.endpoint, self.load)
         if isinstance(hdfs, NativeHdfs):
             with refusals_end_the_run(self.endpoint):
-                return [Part(tuple(outermost([path for root in self.roots for path in expand(hdfs, root)])), True)]
+                found = [path for root in self.roots for path in expand(hdfs, root)]
+                return [Part(tuple(outermost(found, self.exclusions)), True)]
         most = SPLIT_PAGES if self.load.rate is None else min(SPLIT_PAGES, int(self.load.rate))
         split, trees = _Split(), list[str]()
         with refusals_end_the_run(self.endpoint):
             found = [path for root in self.roots for path in expand(hdfs, root)]
-            walk = Walk(hdfs, outermost(found), breadth_first=True)
+            walk = Walk(hdfs, outermost(found, self.exclusions), breadth_first=True)
             for page in walk:
                 below = self._take(split, page)
                 if split.pages < most or split.count + len(walk) < PARTS:
@@ -260,7 +261,8 @@ def _recalled(row: NewRow, journal: Journal, deep: bool) -> NewRow:
 def is_large(hdfs: Hdfs, roots: Iterable[str], exclusions: Exclusions, most_pages: int) -> bool:
     """Return True if there are enough files for a Java process to pay. Lists at most `most_pages` pages."""
     files = pages = 0
-    walk = Walk(hdfs, outermost([path for root in roots for path in expand(hdfs, root)]), breadth_first=True)
+    found = [path for root in roots for path in expand(hdfs, root)]
+    walk = Walk(hdfs, outermost(found, exclusions), breadth_first=True)
     for page in walk:
         files, pages = files + sum(entry["type"] == "FILE" for entry in page.entries), pages + 1
         walk.add(folders_of(page, exclusions))

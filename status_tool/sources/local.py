@@ -39,7 +39,7 @@ class LocalSource(Source):
 
     def partitions(self) -> Sequence[str]:
         """Return one part per root."""
-        return outermost([path for root in self.roots for path in _expand(root)])
+        return outermost([path for root in self.roots for path in _expand(root)], self.exclusions)
 
     def read(self, partition: str) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one root. A file that cannot be read is `unreadable`, with the reason."""

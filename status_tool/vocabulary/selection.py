@@ -103,6 +103,11 @@ class Exclusions:
             or any(fnmatch.fnmatchcase(path, pattern) for pattern in self.patterns)
         )
 
+    def hide(self, path: str, depth: int) -> bool:
+        """Return True if a path, or a folder above it that is deeper than `depth`, is left out."""
+        parts = path.strip("/").split("/")
+        return any(self.leave_out("/" + "/".join(parts[:end])) for end in range(depth + 1, len(parts) + 1))
+
     def also(self, globs: Iterable[str]) -> Exclusions:
         """Return these exclusions with those of `--exclude`.
 
@@ -130,13 +135,18 @@ def exclusion_regexes(globs: Iterable[str]) -> list[str]:
     return regexes
 
 
-def outermost(roots: Sequence[str]) -> list[str]:
-    """Return the roots that lie in no other root, so that no file is listed twice."""
+def outermost(roots: Sequence[str], exclusions: Exclusions = Exclusions()) -> list[str]:
+    """Return the roots that the listing of no other root reaches, so that each file is listed once."""
     kept: list[str] = []
     for root in sorted(set(roots)):
-        if not any(inside(root, other) for other in kept):
+        if not any(inside(root, other) and not exclusions.hide(root, depth_of(other)) for other in kept):
             kept.append(root)
     return kept
+
+
+def depth_of(path: str) -> int:
+    """Return the number of a path's parts; 0 for the root folder."""
+    return len(path.strip("/").split("/")) if path.strip("/") else 0
 
 
 def inside(path: str, root: str) -> bool:

@@ -64,6 +64,13 @@ def test_roots() -> None:
     assert outermost(["/a/b", "/a", "/ab", "/a"]) == ["/a", "/ab"]
 
 
+def test_a_root_inside_what_another_one_leaves_out() -> None:
+    """It is named, so it is listed, and what lies in it once."""
+    roots = ["/", "/tmp/x", "/tmp/x/y", "/tmp2", "/a", "/a/.staging/x", "/tmp/x/.staging"]
+    assert outermost(roots) == ["/", "/a/.staging/x", "/tmp/x", "/tmp/x/.staging"]
+    assert outermost(["/a", "/a/b/c"], Exclusions().also(["/a/b"])) == ["/a", "/a/b/c"]
+
+
 def test_crcs_combine() -> None:
     """As if the pieces had been read one after another; the check value is the CRC's published one."""
     assert crc32c(b"123456789") == 0xE3069283

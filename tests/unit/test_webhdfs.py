@@ -146,6 +146,13 @@ def test_every_file_once_by_pages(fake: FakeHdfs, batched: bool, monkeypatch: py
     assert fake.connections < fake.requests.total() / 2, "connections are reused"
 
 
+def test_a_root_inside_what_another_one_leaves_out(fake: FakeHdfs) -> None:
+    """`-f` with `/` and `/tmp/mine`: both are read."""
+    fake.files |= {"/tmp/mine/1": b"x", "/tmp/other": b"y"}
+    both = HdfsSource(HdfsEndpoint((fake.url,), "me"), ("/", "/tmp/mine"), Exclusions())
+    assert sorted(row["path"] for row in rows(both)) == sorted({*fake.files} - {"/tmp/other"})
+
+
 def test_folders_of_one_part_are_listed_at_once(fake: FakeHdfs) -> None:
     """Three folders below the part answer only when all three have been requested."""
     barrier = threading.Barrier(3)
