@@ -679,6 +679,7 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
         gathered.header,
         hdfs_paths=plain,
         hdfs_absent=tuple(absent),
+        hdfs_left_out=(*folders, *request.files.exclude),
         hdfs_cluster_id=identity[0],
         hdfs_pool_id=identity[1],
         notices=(*gathered.header.notices, note),

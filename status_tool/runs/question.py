@@ -34,7 +34,7 @@ from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.outcome import ClusterMap, NotReplicated, Outcome
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Baseline, Scope, TableFilter
-from status_tool.vocabulary.selection import exclusion_regexes, glob_regex
+from status_tool.vocabulary.selection import Exclusions, depth_of, exclusion_regexes, glob_regex
 
 NAMED_LIMITS = 3
 """Number of tables or paths that a restriction names."""
@@ -233,10 +233,16 @@ def _paths_in_scope(master: Header, paths: tuple[str, ...]) -> Header:
     """Return the header for the paths of `run -i -f`. Nothing is known about paths that FILE does not hold."""
     if not paths or not master.hdfs_paths:
         return master
-    held = [path for path in paths if any(re.match(glob_regex(root), path, re.DOTALL) for root in master.hdfs_paths)]
+    exclusions = Exclusions().also(master.hdfs_left_out)
+    held = [path for path in paths if any(_holds(root, path, exclusions) for root in master.hdfs_paths)]
     gone = [path for path in master.hdfs_absent if path in paths]
     unheld = [path for path in paths if path not in held]
     return dataclasses.replace(master, hdfs_paths=paths, hdfs_absent=tuple(dict.fromkeys([*gone, *unheld])))
+
+
+def _holds(root: str, path: str, exclusions: Exclusions) -> bool:
+    """Return True if a listing of the root reaches the path."""
+    return re.match(glob_regex(root), path) is not None and not exclusions.hide(path, depth_of(root))
 
 
 def _narrowed(scope: Scope, master: Header, slave: Header) -> Scope:

@@ -47,6 +47,8 @@ class Header:
     """The HDFS paths that were checked, without scheme and authority."""
     hdfs_absent: tuple[str, ...] = ()
     """Those of them, named by `-f` or the configuration, that do not exist."""
+    hdfs_left_out: tuple[str, ...] = ()
+    """Folders and patterns that were left out below them, besides those that always are (absent: unknown)."""
     hdfs_cluster_id: str = ""
     """HDFS's own cluster id; empty if no NameNode reports it, or no HDFS was read."""
     hdfs_pool_id: str = ""

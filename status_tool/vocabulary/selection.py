@@ -66,7 +66,7 @@ def is_glob(path: str) -> bool:
 def glob_regex(path: str) -> str:
     """Return a regular expression (Python's and Java's) for a root, glob or not, and everything below it."""
     segments = [_segment_regex(segment) for segment in path.strip("/").split("/") if segment]
-    return "^" + "".join(f"/{segment}" for segment in segments) + ("(/.*)?$" if segments else "/.*$")
+    return "(?s)^" + "".join(f"/{segment}" for segment in segments) + ("(/.*)?$" if segments else "/.*$")
 
 
 def _segment_regex(segment: str) -> str:

@@ -81,6 +81,30 @@ def test_a_path_that_file_does_not_hold_is_absent() -> None:
     assert len(found.excluded_regexes) == 1
 
 
+@pytest.mark.parametrize(
+    ("roots", "left_out", "held", "unheld"),
+    [
+        (("/",), (), ("/", "/data", "/tmp2"), ("/tmp", "/tmp/mine", "/data/.staging/1", "/user/me/.Trash")),
+        (("/tmp/mine", "/"), (), ("/tmp/mine", "/tmp/mine/a"), ("/tmp/other", "/tmp/mine/_temporary/a")),
+        (("/",), ("/hbase", "*.log"), ("/hbase2", "/data/log"), ("/hbase/mine", "/data/x.log", "/x.log/y")),
+        (("/data/*",), ("/data/a/b",), ("/data/a", "/data/*/c", "/data/.staging"), ("/data/a/b", "/data/a/b/c")),
+    ],
+)
+def test_a_path_that_file_left_out_is_absent(
+    roots: tuple[str, ...], left_out: tuple[str, ...], held: tuple[str, ...], unheld: tuple[str, ...]
+) -> None:
+    """It lies in a path that FILE holds, but what FILE leaves out there is not known to be on the slave."""
+    header = replace(MASTER, hdfs_paths=roots, hdfs_left_out=left_out)
+    found = question(facts(peer(), header=header), hdfs_paths=(*held, *unheld))
+    assert found.master.hdfs_absent == unheld
+
+
+def test_names_with_line_ends_are_within_a_path() -> None:
+    """Java's `.` and Python's leave them out, which are ordinary characters in HDFS."""
+    (regex,) = question(facts(peer()), hdfs_paths=("/data/x",)).path_regexes
+    assert regex.startswith("(?s)")
+
+
 def test_the_outcome_tells_who_was_compared() -> None:
     found = question(facts(peer(enabled=False), table("a", f=0)))
     half = HBaseOutcome(Verdict.COMPLETE, Level.EXACT, {})
