@@ -28,7 +28,11 @@ def header_in_scope(header: Header, check: Check) -> Header:
         _refuse_option(option, header)
         if header.is_witnessed and option.flag in ("--rows", "--sample"):
             raise UsageError(f"{option.flag} does not go with a FILE from a witness, whose master digests no rows")
-    return header if check.shutdown_ms is None else _asked_shutdown(header, check.shutdown_ms)
+    if check.shutdown_ms is None:
+        return header
+    # What was written after the barrier may be in no head: FILE knows nothing of it, although it was finished later.
+    barrier_ms = header.barrier_issued_ms if check.scope.check_hbase else None
+    return _asked_shutdown(header, check.shutdown_ms, header.created_ms if barrier_ms is None else barrier_ms)
 
 
 def _refuse_option(option: GivenOption, header: Header) -> None:
@@ -78,11 +82,11 @@ def refuse_sample(file: StatusFile, check: Check) -> None:
         )
 
 
-def _asked_shutdown(header: Header, moment_ms: int) -> Header:
-    """Return the header with the `-s` of a check. The notice names the time that it replaces."""
-    if moment_ms > header.created_ms:
+def _asked_shutdown(header: Header, moment_ms: int, limit_ms: int) -> Header:
+    """Return the header with the `-s` of a check, at most `limit_ms`. The notice names the time that it replaces."""
+    if moment_ms > limit_ms:
         raise UsageError(
-            f"-s {moment_ms} ({iso(moment_ms)}) lies after FILE was written ({iso(header.created_ms)}), which knows "
+            f"-s {moment_ms} ({iso(moment_ms)}) lies after FILE was written ({iso(limit_ms)}), which knows "
             "nothing of what was written then: give an earlier time, or run `run -m` again"
         )
     known = {RECORDED: "recorded on the master", BY_OPTION: "given by -s when FILE was written"}
@@ -90,4 +94,4 @@ def _asked_shutdown(header: Header, moment_ms: int) -> Header:
     replaced = "FILE has none" if header.shutdown_ms is None else f"FILE has {iso(header.shutdown_ms)}, {before}"
     note = f"the shutdown time {iso(moment_ms)} is the one given by -s of this check ({replaced})"
     header = dataclasses.replace(header, notices=(*header.notices, note))
-    return apply_shutdown(header, moment_ms, BY_CHECK, header.created_ms)
+    return apply_shutdown(header, moment_ms, BY_CHECK, limit_ms)

@@ -42,3 +42,32 @@ def test_an_export_and_its_copy(tmp_path: Path) -> None:
     assert check("2048", "--deep=all").exit_code == 0
     (tmp_path / "copy" / "sub" / "file 511").write_bytes(b"x" * 510 + b"y")
     assert check("1024").exit_code == 1
+
+
+@pytest.mark.slow
+def test_what_f_names_is_checked_whatever_its_name(tmp_path: Path) -> None:
+    """Names with line ends are not on the copy; and nothing is known of a folder that FILE left out."""
+    for side in ("export", "copy"):
+        (tmp_path / side / "sub").mkdir(parents=True)
+        (tmp_path / side / "sub" / "plain").write_bytes(b"x")
+    names = ("new\nline", "paragraph\u2029 ")
+    for name in names:
+        (tmp_path / "export" / "sub" / name).write_bytes(b"x")
+    (tmp_path / "export" / "sub" / ".staging").mkdir()
+    (tmp_path / "export" / "sub" / ".staging" / "kept").write_bytes(b"x")
+    paths, status, common = tmp_path / "paths", tmp_path / "status", ("--only", "hdfs")
+    paths.write_text(f"file://{tmp_path}/export\n")
+    written = tool_here("run", "-m", "-o", status, "-f", paths, *common)
+    assert written.exit_code == 0, written
+
+    def check(*named: str) -> Result:
+        paths.write_text("".join(f"{tmp_path}/export/{name}\n" for name in named))
+        moved = f"{tmp_path}/export=file://{tmp_path}/copy"
+        return tool_here("run", "-i", status, "-f", paths, "--json", "--map-path", moved, *common)
+
+    result = check("sub")
+    assert (result.exit_code, result.json["hdfs"]["files"]["missing"]) == (1, 2), result
+    for name in names:
+        (tmp_path / "copy" / "sub" / name).write_bytes(b"x")
+    assert check("sub").exit_code == 0
+    assert check("sub", "sub/.staging/kept").exit_code == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,13 @@ from status_tool.cli.modes import refusal
 from status_tool.cli.reference import options_markdown
 from status_tool.cli.run import run
 from status_tool.cli.run_options import OPTIONS, Mode
-from status_tool.errors import EXIT_ERROR, StatusToolError
+from status_tool.errors import EXIT_ERROR, StatusToolError, UsageError
+from status_tool.runs.check import Check
+from status_tool.runs.refusals import header_in_scope
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.schema import STATUS_SCHEMA
+from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.selection import Exclusions, exclusion_regexes
 from tests.pair import REPOSITORY
 
@@ -271,6 +275,16 @@ def test_a_file_of_the_original(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_s_later_than_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """FILE knows nothing of what was written then."""
     assert "lies after FILE was written" in refused(capsys, "-i", file_with(tmp_path), "-s", "1700000000000")
+
+
+@pytest.mark.parametrize(("half", "moment_ms"), [("both", 10), ("hdfs", 20)])
+def test_s_later_than_the_barrier_of_file(half: str, moment_ms: int) -> None:
+    """FILE's streams end at its barrier, however long the rest took. Its files are those of its end."""
+    header = Header("master", "m", 20, 10, barrier_issued_ms=10, half=half)
+    check = Check(Path("f"), Scope(check_hbase=half == "both"))
+    assert header_in_scope(header, replace(check, shutdown_ms=moment_ms)).cut_ms == moment_ms
+    with pytest.raises(UsageError, match="lies after FILE was written"):
+        header_in_scope(header, replace(check, shutdown_ms=moment_ms + 1))
 
 
 @pytest.mark.parametrize("glob", ["tmp", "*.log", "/data/*/x", "/data/t?p", "a[bc]", "/d[!x]ta/tmp", "b.d", "/a/b*"])
