@@ -120,12 +120,21 @@ class _Split:
         else:
             self._pieces.append((Part((folder,), False, after), known))
 
+    def refuse(self, page: Page) -> None:
+        """Add a folder that was refused, or the rest of it, to be listed later with all that is below."""
+        self.pages += 1
+        folder, reached = page.spot.folder, page.spot.after
+        after, known = self._begun.pop(folder, (reached, 0))
+        if after != reached:
+            self._pieces.append((Part((folder,), False, after, reached), known))
+        self._pieces.append((Part((folder,), True, reached), 0))
+
     def parts(self) -> Iterator[Part]:
         """Yield the listed parts, with small folders merged."""
         enough = min(PART_FILES, sum(files for _, files in self._pieces) // PARTS)
         group, gathered = list[str](), 0
         for part, files in self._pieces:
-            if part.after or part.upto is not None or files > enough:
+            if part.deep or part.after or part.upto is not None or files > enough:
                 yield part
                 continue
             group += part.paths
@@ -191,9 +200,12 @@ class HdfsSource(Source):
     def _take(self, split: _Split, page: Page) -> list[str]:
         """Add a page's files to the parts, and return its folders."""
         refusal = page.refusal
-        if refusal is not None and not (refusal.is_absent or self.tolerant):
+        if refusal is not None and self.tolerant:
+            split.refuse(page)  # It may be listed by then, with folders that nobody has seen.
+            return []
+        if refusal is not None and not refusal.is_absent:
             raise Refused(refusal.name, f"{page.spot.folder} cannot be listed: {refusal}")
-        if refusal is not None and refusal.is_absent:
+        if refusal is not None:
             return []  # Absent here: the other side's files below it count as missing.
         split.add(page, sum(entry["type"] == "FILE" for entry in page.entries))
         return folders_of(page, self.exclusions)
@@ -228,12 +240,17 @@ class HdfsSource(Source):
                     walk.add([path])
 
     def _unlisted(self, folder: str, refusal: Refused) -> Iterator[NewRow]:
-        """Yield the row of a folder that cannot be listed; none for one that was deleted in between."""
-        if refusal.is_absent:
+        """Yield the row of a folder that cannot be listed.
+
+        None for a slave's that is gone: the master's files below it count as missing. A master's may have been renamed
+        to where nobody looks any more.
+        """
+        if not self.tolerant and refusal.is_absent:
             return
         if not self.tolerant:
             raise Refused(refusal.name, f"{folder} cannot be listed: {refusal}") from None
-        yield {"kind": "file", "path": folder, "state": FileState.UNREADABLE, "detail": f"folder: {refusal}"}
+        why = "deleted or renamed while the tree was listed" if refusal.is_absent else str(refusal)
+        yield {"kind": "file", "path": folder, "state": FileState.UNREADABLE, "detail": f"folder: {why}"}
 
     def _checked(self, hdfs: Hdfs, files: Iterator[NewRow]) -> Iterator[NewRow]:
         """Yield rows in listing order, with a bounded window of requests under way."""

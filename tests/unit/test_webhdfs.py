@@ -177,6 +177,39 @@ def test_a_tree_of_one_branch_is_split(fake: FakeHdfs, monkeypatch: pytest.Monke
     assert len(holding) >= 3 or most < 30
 
 
+@pytest.mark.parametrize("page", [1, 2])
+def test_a_folder_that_is_refused_once_is_listed_with_all_below(
+    fake: FakeHdfs, page: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever of its pages was refused when the tree was split."""
+    fake.files |= {f"/data/{name}/{n}": b"x" for name in "dexyz" for n in range(2)}
+    asked, of_folder = WebHdfs.page, 0
+
+    def refused_once(self: WebHdfs, path: str, after: str = "") -> Any:
+        nonlocal of_folder
+        of_folder += path == "/data"
+        if path == "/data" and of_folder == page:
+            raise Refused("HTTP", "HTTP status 502")
+        return asked(self, path, after)
+
+    monkeypatch.setattr(WebHdfs, "page", refused_once)
+    found = [row["path"] for row in rows(source(fake))]
+    assert sorted(found) == sorted(fake.files)
+
+
+def test_a_folder_that_goes_while_the_tree_is_listed_is_told(fake: FakeHdfs) -> None:
+    """Renamed to where the listing has been already, it would be in no row; a slave's counts as missing."""
+    parts = source(fake).partitions()
+    fake.files = {path.replace("/data/b/", "/data/a/new-"): content for path, content in fake.files.items()}
+    ours, theirs = (
+        [row for part in parts for batch in source(fake, tolerant=tolerant).read(part) for row in batch.to_pylist()]
+        for tolerant in (True, False)
+    )
+    gone = {row["path"]: row["state"] for row in ours if row["path"] == "/data/b"}
+    assert gone == {"/data/b": "unreadable"}
+    assert "/data/b" not in {row["path"] for row in theirs}
+
+
 def test_a_standby_is_passed_over(fake: FakeHdfs) -> None:
     """Also when the active one comes second in the list, or changes in the middle."""
     fake.trouble["GETFILESTATUS"] = [(403, "StandbyException")] * 2
