@@ -22,6 +22,7 @@ final class ListedBlocks {
 
   /** Keeps the blocks of a file that the NameNode would give to anybody who asks for them. */
   void offer(String path, HdfsFileStatus status) {
+    take(path); // of an earlier listing: the file may have been opened again since
     if (!(status instanceof HdfsLocatedFileStatus) || !isReadableByAll(status)) {
       return; // whether it may be read is the NameNode's to say
     }
@@ -41,7 +42,7 @@ final class ListedBlocks {
   }
 
   private synchronized void put(String path, LocatedBlocks found) {
-    take(path);
+    take(path); // another thread's
     kept.put(path, found);
     blocks += weight(found);
     for (Iterator<LocatedBlocks> oldest = kept.values().iterator(); blocks > most; oldest.remove()) {

@@ -61,6 +61,14 @@ class ListedBlocksTest {
   }
 
   @Test
+  void whatAnEarlierListingShowedIsForgotten() {
+    listed.offer("/f", file(blocks(1, false), 0644, 1));
+    assertNull(kept(blocks(1, true), 0644, 1), "it was opened again: its checksum is that of an earlier content");
+    listed.offer("/f", file(blocks(1, false), 0644, 1));
+    assertNull(kept(blocks(1, false), 0600, 1), "it may no longer be read");
+  }
+
+  @Test
   void theOldestGiveWay() {
     LocatedBlocks blocks = blocks(3, false);
     for (int number = 0; number < 5; number++) {
