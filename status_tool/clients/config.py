@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from status_tool.clients.keystores import hdfs_trust, zookeeper_trust
 from status_tool.clients.mount_table import Mounts, mount_table, seen_at, view_name
-from status_tool.clients.nameservices import default_fs, namenode_urls, rpc_filesystem, rpc_properties
+from status_tool.clients.nameservices import HDFS_SCHEMES, default_fs, namenode_urls, rpc_filesystem, rpc_properties
 from status_tool.clients.sitefiles import SITE_FILES as SITE_FILES
 from status_tool.clients.sitefiles import SiteConfig as SiteConfig
 from status_tool.clients.sitefiles import load_site as load_site
@@ -299,7 +299,26 @@ class Settings:
         mounts = self.mounts()
         if mounts:
             return seen_at(mounts, self.site.get("hbase.rootdir", ""))
-        return (self.hbase_root,) if self.hbase_root else ()
+        return (self.hbase_root,) if self.hbase_root and not self._is_root_elsewhere() else ()
+
+    def _is_root_elsewhere(self) -> bool:
+        """Return True if HBase's root is certainly in another file system than the one whose files are listed.
+
+        Then a folder of that path is a user's. One NameNode may have several addresses, a name service has one name.
+        """
+        root = self.site.get("hbase.rootdir", "")
+        scheme, name = urlsplit(root).scheme, urlsplit(root).netloc
+        if self.webhdfs_option or not scheme:
+            return False
+        if scheme not in HDFS_SCHEMES:
+            return True
+        if name not in (one.strip() for one in self.site.get("dfs.nameservices", "").split(",")):
+            return False
+        try:
+            listed, others = namenode_urls(self.site), namenode_urls(self.site, root)
+        except ConfigurationError:
+            return False
+        return bool(listed and others) and not set(listed) & set(others)
 
     @property
     def filesystem(self) -> str:

@@ -123,6 +123,25 @@ def test_a_name_service_without_addresses() -> None:
         namenode_urls(site)
 
 
+@pytest.mark.parametrize(
+    ("root", "options", "expected"),
+    [
+        ("hdfs://slave/hbase", (), ("/hbase",)),
+        ("hdfs://s2:8020/hbase", (), ("/hbase",)),
+        ("hdfs:///hbase", (), ("/hbase",)),
+        ("/hbase", (), ("/hbase",)),
+        ("hdfs://master/hbase", (), ()),
+        ("s3a://bucket/hbase", (), ()),
+        ("hdfs://unknown/hbase", (), ("/hbase",)),
+        ("hdfs://master/hbase", ("http://n:1",), ("/hbase",)),
+    ],
+)
+def test_only_hbases_own_folder_is_left_out(root: str, options: tuple[str, ...], expected: tuple[str, ...]) -> None:
+    """A folder of the same path in another HDFS is a user's; where that is not certain, it counts as HBase's."""
+    site = BOTH_HA | {"dfs.nameservices": "slave,master", "fs.defaultFS": "hdfs://slave", "hbase.rootdir": root}
+    assert Settings(SiteConfig(site), webhdfs_option=options).hbase_folders == expected
+
+
 def test_hbase_root_elsewhere() -> None:
     """WALs and spool are looked for on the NameNodes of HBase's root, not on those of `fs.defaultFS`."""
     site = BOTH_HA | {"dfs.nameservices": "slave,master", "fs.defaultFS": "hdfs://slave"}
