@@ -7,7 +7,7 @@ from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from status_tool.rules.files import COMPARED, evident_matches
@@ -15,7 +15,7 @@ from status_tool.rules.judged import judge_files
 from status_tool.spark.judge import FINDING, batch_of, map_in_arrow
 from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.schema import STATUS_SCHEMA
-from status_tool.vocabulary.selection import LOCAL
+from status_tool.vocabulary.selection import LOCAL, inside
 
 COLUMNS = (*COMPARED, "modified_ms", "detail")
 """Columns by which files are judged."""
@@ -38,12 +38,20 @@ def mapped_paths(rows: DataFrame, pairs: Sequence[tuple[str, str]]) -> DataFrame
     path, renamed, taken = F.col("path"), F.lit(None).cast("string"), F.lit(False)
     for master, slave in sorted(pairs, key=lambda pair: len(pair[1])):
         prefix = slave.removeprefix(LOCAL).rstrip("/")
-        inside = (path == prefix) | path.startswith(prefix + "/")
         moved = F.concat(F.lit(master.rstrip("/")), F.substring(path, len(prefix) + 1, 1 << 30))
-        renamed = F.when(inside, moved).otherwise(renamed)
-        taken = taken | (path == master) | path.startswith(master.rstrip("/") + "/")
+        # A tree of the master within this one has a place of its own on the slave: what lies here is no copy of it.
+        elsewhere = F.lit(False)
+        for other, _ in pairs:
+            if other != master and inside(other, master):
+                elsewhere = elsewhere | _is_within(moved, other)
+        renamed = F.when(_is_within(path, prefix) & ~elsewhere, moved).otherwise(renamed)
+        taken = taken | _is_within(path, master)
     kept = rows.where((F.col("kind") != "file") | renamed.isNotNull() | ~taken)
     return kept.withColumn("path", F.when(F.col("kind") == "file", F.coalesce(renamed, path)).otherwise(path))
+
+
+def _is_within(path: Column, folder: str) -> Column:
+    return (path == folder) | path.startswith(folder.rstrip("/") + "/")
 
 
 def rows_of_files(master_df: DataFrame, slave_df: DataFrame) -> DataFrame:

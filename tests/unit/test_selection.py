@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import fnmatch
 import random
 import re
 
+import pyarrow as pa
 import pytest
 
 from status_tool.errors import UsageError
 from status_tool.sources.crc import combine, crc32c
+from status_tool.spark.hdfs import mapped_paths
+from status_tool.spark.session import spark_session
+from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.selection import Exclusions, PathMap, glob_regex, outermost, read_path_file
 
 
@@ -71,9 +76,32 @@ def test_a_root_inside_what_another_one_leaves_out() -> None:
     assert outermost(["/a", "/a/b/c"], Exclusions().also(["/a/b"])) == ["/a", "/a/b/c"]
 
 
+def test_hadoops_negation() -> None:
+    """`[^a]` is no `a`, in Hadoop as in this tool: else files would be left out that are meant."""
+    (root,) = read_path_file("/data/[^a]*\n", "f")
+    names = ["a1", "b1", "^1"]
+    assert [name for name in names if re.match(glob_regex(root), f"/data/{name}")] == ["b1", "^1"]
+    assert [name for name in names if fnmatch.fnmatchcase(name, root.rpartition("/")[2])] == ["b1", "^1"]
+    assert [name for name in names if Exclusions().also(["[^a]*"]).leave_out(f"/data/{name}")] == ["b1", "^1"]
+
+
 def test_crcs_combine() -> None:
     """As if the pieces had been read one after another; the check value is the CRC's published one."""
     assert crc32c(b"123456789") == 0xE3069283
     data = random.Random(1).randbytes(10_000)
     for cut in (0, 1, 511, 4096, 9_999, 10_000):
         assert combine(crc32c(data[:cut]), crc32c(data[cut:]), len(data) - cut) == crc32c(data)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_copy_of_a_mapped_tree_counts_only_where_it_is_mapped_to() -> None:
+    """Both ways of `--map-path` agree: a row of the slave stands for the path of the master that leads to it."""
+    pairs = PathMap.parse(["/a=/x", "/a/b=/y", "/m=/x/n"]).pairs
+    paths = ["/x/1", "/x/b/1", "/y/1", "/x/n/1", "/a/1", "/a/b/1", "/m/1", "/q"]
+    row = dict.fromkeys(STATUS_SCHEMA.names)
+    with spark_session("local[1]") as spark:
+        table = pa.Table.from_pylist([row | {"kind": "file", "path": path} for path in paths], schema=STATUS_SCHEMA)
+        found = [one["path"] for one in mapped_paths(spark.createDataFrame(table), pairs).select("path").collect()]
+    assert sorted(found) == sorted(["/a/1", "/x/b/1", "/a/b/1", "/m/1", "/q"])
+    assert [PathMap(pairs).to_slave(path) for path in ("/a/1", "/a/b/1", "/m/1")] == ["/x/1", "/y/1", "/x/n/1"]
