@@ -36,7 +36,13 @@ def plain_path(path: str) -> str:
 
 def root_of(text: str) -> str:
     """Return a root in its stored form: a plain HDFS path, or `file:` and a local path."""
-    return LOCAL + plain_path(text) if text.startswith(LOCAL) else plain_path(text)
+    path = as_glob(plain_path(text))
+    return LOCAL + path if text.startswith(LOCAL) else path
+
+
+def as_glob(text: str) -> str:
+    """Return a pattern as Python's `fnmatch` has it, which does not know Hadoop's `[^…]`, but `[!…]`."""
+    return text.replace("[^", "[!")
 
 
 def by_system(paths: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -113,7 +119,7 @@ class Exclusions:
 
         A pattern with a `/` is matched against whole paths, any other against names.
         """
-        globs = tuple(globs)
+        globs = tuple(map(as_glob, globs))
         names = tuple(glob for glob in globs if "/" not in glob)
         paths = tuple(plain_path(glob) for glob in globs if "/" in glob)
         return Exclusions(self.folders, (*self.names, *names), (*self.patterns, *paths))
@@ -125,7 +131,7 @@ def exclusion_regexes(globs: Iterable[str]) -> list[str]:
     As `Exclusions.also`: a folder that is left out takes all below it along.
     """
     regexes = []
-    for glob in globs:
+    for glob in map(as_glob, globs):
         if "/" not in glob:
             regexes.append(f"(?s)/{_segment_regex(glob)}(/.*)?$")
         else:
