@@ -42,10 +42,12 @@ from status_tool.errors import StatusFileError, UsageError
 from status_tool.explain.overview import groups_in
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import SLAVE_SETTLE_S, Request, Snapshot
+from status_tool.printable import iso
 from status_tool.published.layout import Closing
 from status_tool.published.newest import of_one_master, own_cluster_id
 from status_tool.published.table import PublishedTable
 from status_tool.rules.peers import FamilyFilter
+from status_tool.rules.sides import asked_filter, recorded_filter
 from status_tool.rules.streams import is_shipped
 from status_tool.runs.answer import Comparison, always
 from status_tool.runs.check import Check
@@ -230,6 +232,7 @@ class _Bench:
     def _judged(self, closing: Closing, path: Path) -> Judgement:
         with open_status(path, require_side=MASTER, key=self._check.key) as file:
             side = MasterSide(file, file.header)
+            refuse_narrower(file.header, self._check.scope)
             question = question_in(side, SideFacts(self._slave.header, self._slave.rows), self._check)
             comparison = Comparison(self._check, question, side, self._slave_rows, path.parent)
             outcome = comparison.answer(self._spark, self._say, always)
@@ -243,6 +246,16 @@ class _Bench:
         with open_status(path, require_side=MASTER, key=self._check.key) as file:
             segments = known_segments(self._slave, self._scratch)
             return beyond_of(rows_in(file.rows({"stream"})), segments, newest.families, self._slave.header.cluster_id)
+
+
+def refuse_narrower(header: Header, scope: Scope) -> None:
+    """Raise `StatusFileError` for a published file of fewer tables than the point is asked of."""
+    held = recorded_filter(header)
+    if not held.covers(asked_filter(scope)):
+        raise StatusFileError(
+            f"the status file published at {iso(header.barrier_issued_ms)} holds only {held} (--table or --namespace "
+            "of publish): ask for these by --table or --namespace, or publish all tables"
+        )
 
 
 class _Search:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from status_tool.cli.pointing import PointFiles, exit_code_of, lines_of, point_document, tell
+from status_tool.errors import StatusFileError
 from status_tool.gather.snapshot import Snapshot
 from status_tool.published.layout import Closing
 from status_tool.published.table import refuse_unfit
@@ -30,6 +32,7 @@ from status_tool.runs.recovery import (
     _Search,
     _skew_ms,
     beyond_of,
+    refuse_narrower,
     rows_in,
 )
 from status_tool.runs.slave_side import Scratch
@@ -183,6 +186,25 @@ def test_files_that_cannot_be_used_hide_no_other() -> None:
     answer = _answer("s", 1, looked._files, looked, {}, ())
     assert (answer.point_ms, answer.notices) == (closing(1).cut_ms, ("0 was altered",))
     assert answer.held_back_by == "0 was altered"
+
+
+@pytest.mark.parametrize(
+    ("held", "asked", "refused"),
+    [
+        ({}, Scope(), False),
+        ({}, Scope(tables=frozenset({"t"})), False),
+        ({"tables": ("t",)}, Scope(), True),
+        ({"namespaces": ("n",)}, Scope(), True),
+        ({"tables": ("t",)}, Scope(tables=frozenset({"t"})), False),
+        ({"tables": ("t",)}, Scope(tables=frozenset({"t", "u"})), True),
+        ({"namespaces": ("n",)}, Scope(tables=frozenset({"n:t"})), False),
+        ({"namespaces": ("n",)}, Scope(namespaces=frozenset({"n", "o"})), True),
+    ],
+)
+def test_a_file_of_some_tables_is_no_point_of_all(held: dict[str, Any], asked: Scope, refused: bool) -> None:
+    """`publish --table t` says nothing of what else the master has acknowledged."""
+    with pytest.raises(StatusFileError, match="holds only") if refused else nullcontext():
+        refuse_narrower(replace(header(closing(0)), **held), asked)
 
 
 def _batch(*rows: dict[str, Any]) -> list[pa.RecordBatch]:
@@ -374,6 +396,7 @@ def test_what_is_wrong_with_a_published_file_is_told_and_never_complete(
         "other cluster": written("other", cluster_id="another"),
         "older barrier": written("older", barrier_issued_ms=(of.barrier_issued_ms or 0) - 1),
         "slave": REPOSITORY / "sample_status" / "complete" / "slave.status",
+        "narrow": written("narrow", tables=("t",)),
     }
     table = Stored(files)
 
@@ -388,6 +411,7 @@ def test_what_is_wrong_with_a_published_file_is_told_and_never_complete(
         ("other cluster", "is another one than its closing row says"),
         ("older barrier", "is another one than its closing row says"),
         ("slave", "is a slave's status"),
+        ("narrow", "holds only t "),
     ):
         one = judged(name, usual)
         assert (one.judged, one.judged_of("t")) == (U, U), name
