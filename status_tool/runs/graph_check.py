@@ -47,7 +47,7 @@ from status_tool.rules.graph import (
 )
 from status_tool.rules.lost_wals import LostWal, lost_wals
 from status_tool.rules.peers import parse_peer
-from status_tool.rules.sides import CLOCK_TOLERANCE_MS
+from status_tool.rules.sides import CLOCK_TOLERANCE_MS, asked_filter, recorded_filter
 from status_tool.runs.check import Check
 from status_tool.runs.graph_holdings import Holding, WrittenBy, holdings_of, written_on
 from status_tool.runs.live_rounds import RECHECK_S
@@ -230,6 +230,11 @@ class _Desk:
                         raise UsageError(f"--cluster {cluster.name}: two files of it are a {status.header.side}'s")
                     if status.is_json:
                         raise UsageError(f"{file} is of the original tool, which records no peers: paths cannot use it")
+                    if not recorded_filter(status.header).covers(asked_filter(self._asked.scope)):
+                        raise UsageError(
+                            f"{file} holds only {recorded_filter(status.header)}: name these by --table or --namespace,"
+                            " or write it again without them; of anything else no path would be known"
+                        )
                     looks[cluster.name, 0] = ReadSide(file, status.header)
 
     def read_first(self) -> None:
