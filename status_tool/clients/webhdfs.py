@@ -100,6 +100,7 @@ class RateLimit:
         time.sleep(max(0.0, mine - now))
 
 
+NAMENODE_STATUS = "Hadoop:service=NameNode,name=NameNodeStatus"
 _SHARED: SharedClients[WebHdfs] = SharedClients()
 
 
@@ -132,6 +133,7 @@ class WebHdfs(FileClient):
         """The index of the NameNode that is tried first."""
         self._batched = True
         self._failed: dict[str, float] = {}
+        self._observers: dict[int, bool] = {}
 
     def _status(self, path: str) -> dict[str, Any]:
         """Request GETFILESTATUS; raises `Refused` if there is nothing at the path."""
@@ -272,6 +274,17 @@ class WebHdfs(FileClient):
             raise _DataNodeFailed(host, f"{urlsplit(location).netloc} (HTTP {response.status})")
         raise refusal_of(response.status, data)
 
+    def _is_observer(self, at: int) -> bool:
+        """Return True for an observer NameNode, if it tells.
+
+        It answers reads (`NameNodeHAContext.allowStaleReads`) with a namespace that may lag, and WebHDFS carries no
+        state id by which Hadoop's own client is made to wait.
+        """
+        if len(self._namenodes) > 1 and at not in self._observers:
+            status = self._namenodes[at].bean(NAMENODE_STATUS) or {}
+            self._observers[at] = status.get("State") == "observer"
+        return self._observers.get(at, False)
+
     def _ask(self, op: str, path: str, **params: Any) -> dict[str, Any]:
         """Return the NameNode's JSON.
 
@@ -282,6 +295,8 @@ class WebHdfs(FileClient):
             at = self.active
             try:
                 self._limit.wait()
+                if self._is_observer(at):
+                    raise Failover(f"{self.endpoint.urls[at]} is an observer")
                 return self._namenodes[at].ask(op, path, **params)
             except Failover as failure:
                 # Several threads fail at once: only the first switches, or they would pass over the active one.

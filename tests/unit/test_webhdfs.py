@@ -62,6 +62,8 @@ class FakeHdfs:
     refused: set[str] = field(default_factory=set)
     checksum: Callable[[int], tuple[str, bytes]] = lambda length: (ALGORITHM, bytes(12) + b"%16d" % length + bytes(4))
     """By the file's length."""
+    state: str = ""
+    """What its JMX says; empty: nothing."""
 
     def answer(self, op: str, path: str, query: dict[str, list[str]]) -> tuple[int, Any]:
         self.requests[op] += 1
@@ -117,6 +119,8 @@ def fake() -> Iterator[FakeHdfs]:
         query = parse_qs(parts.query)
         path = unquote(parts.path.removeprefix("/webhdfs/v1"))
         status, found = hdfs.answer(query["op"][0], path, query) if "op" in query else (404, b"")
+        if parts.path == "/jmx" and hdfs.state:
+            status, found = 200, {"beans": [{"State": hdfs.state}]}
         return status, {}, found if isinstance(found, bytes) else json.dumps(found).encode()
 
     server = serve(answer, keeps_alive=True, connected=connected)
@@ -217,6 +221,16 @@ def test_a_standby_is_passed_over(fake: FakeHdfs) -> None:
     status = client.status("/data")
     assert status is not None
     assert status["type"] == "DIRECTORY"
+
+
+def test_an_observer_is_passed_over(fake: FakeHdfs) -> None:
+    """What it lists may lag behind the active one."""
+    both = HdfsEndpoint((fake.url, "http://127.0.0.1:1"), "me")
+    for fake.state in ("active", "standby", ""):
+        assert WebHdfs(both, patience_s=0).status("/data") is not None
+    fake.state = "observer"
+    with pytest.raises(ConnectionFailed):
+        WebHdfs(both, patience_s=0).status("/data")
 
 
 @pytest.mark.parametrize("trouble", [(503, "Busy"), (403, "RetriableException"), (403, "SafeModeException")])
