@@ -155,6 +155,25 @@ def test_a_scope_that_is_raised_while_its_server_has_crashed(pair: Pair, status:
     assert (result.exit_code, codes(result)) == (3, {"content-changed"}), result
 
 
+def test_a_scope_that_is_raised_while_its_table_is_disabled(pair: Pair, status: Path) -> None:
+    """And every server that had it open is restarted before it is enabled."""
+    admin, table = pair.master.admin, "asleep"
+    pair.create_table(table, {"f": 1, "l": 0})
+    admin.put_rows(table, "f", 5)
+    admin.put_rows(table, "l", 20, prefix="old")
+    pair.wait_same(table, ["f"])
+    assert asked(pair, status, table).exit_code == 0
+    admin.disable_table(table)
+    admin.set_scope(table, "l", 1)
+    pair.master.region_servers[0].stop()
+    pair.master.region_servers[0].start()
+    admin.enable_table(table)
+    admin.put_rows(table, "l", 5, prefix="new")
+    wait_until(lambda: b"new00000004" in pair.slave.admin.rows(table), 60, "new rows arrive")
+    result = asked(pair, status, table)
+    assert (result.exit_code, codes(result)) == (3, {"content-changed"}), result
+
+
 def test_a_server_of_the_slave_without_write_ahead_logs(pair: Pair, status: Path) -> None:
     """What it had applied is gone with it, while the region's next tenure follows the one before it."""
     table = "volatile"
