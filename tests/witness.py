@@ -25,21 +25,34 @@ ZNODE = "/witness"
 class Witness:
     """`status-tool witness` as a process."""
 
-    def __init__(self, lab: Lab, store: Path, port: int, *, register: str | None = None, out: str = "") -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        store: Path,
+        port: int,
+        *,
+        register: str | None = None,
+        out: str = "",
+        options: Sequence[str | Path] = (),
+        hbase: Sequence[Path] = (),
+    ) -> None:
+        """Define it. `options` are more of the command's; `hbase` is another class path than the servers'."""
         self.store, self.port = store, str(port)
         self.address = f"localhost:{port}"
         where = f"127.0.0.1:{lab.zk_port}{ZNODE}" if register is None else register
         self.out = store.with_name(f"{out or store.name}.out")
         self.process: subprocess.Popen[bytes] | None = None
-        java = lab.zookeeper.java
         self._environment = {
             **tool_environment(),
-            "HBASE_CLASSPATH": ":".join(map(str, java.classpath)),
+            "HBASE_CLASSPATH": ":".join(map(str, hbase or lab.zookeeper.java.classpath)),
             MARK: lab.mark,
         }
+        if lab.security is not None:
+            self._environment["JAVA_TOOL_OPTIONS"] = " ".join(lab.security.kdc.client_options)
         self.command = [
             *(sys.executable, "-m", "status_tool", "witness", "--register", where),
             *("--listen", f"localhost:{port}", "--store", str(store)),
+            *map(str, options),
         ]
 
     def _launch(self) -> subprocess.Popen[bytes]:

@@ -10,11 +10,11 @@ import typer
 
 from status_tool.cli.options import ConfDirs
 from status_tool.clients.config import ZooKeeperEndpoint, host_port, load_site, parse_zookeeper
-from status_tool.clients.java import hbase_class_path, java
+from status_tool.clients.java import hbase_class_path, java, realms_option
 from status_tool.errors import ConfigurationError, UsageError
 
 _MAIN = "io.github.statustool.witness.Witness"
-_JVM_OPTIONS = ("-Xmx1g", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError")
+JVM_OPTIONS = ("-Xmx1g", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError")
 
 
 def witness(
@@ -44,6 +44,18 @@ def witness(
         ),
     ] = None,
     conf_dir: ConfDirs = None,
+    principal: Annotated[
+        str | None,
+        typer.Option(
+            "--principal",
+            metavar="NAME",
+            help="Kerberos: its own principal, such as hbase/_HOST@REALM (then that of HBase's region servers in "
+            "hbase-site.xml).",
+        ),
+    ] = None,
+    keytab: Annotated[
+        Path | None, typer.Option("--keytab", metavar="FILE", help="Kerberos: the key of --principal.")
+    ] = None,
 ) -> None:
     """Take part in replication as a peer that keeps which WAL entries it was sent, for a master without trackers.
 
@@ -54,8 +66,13 @@ def witness(
     host, port = host_port(listen, "--listen")
     if conf_dir:
         load_site(conf_dir)
+    if (principal is None) != (keytab is None):
+        raise UsageError("--principal NAME and --keytab FILE belong together: give both, or neither")
+    key = () if principal is None or keytab is None else (principal, str(keytab.absolute()))
     classes = os.pathsep.join((*map(str, conf_dir or ()), hbase_class_path(hbase_home)))
-    command = [str(java("the witness")), *_JVM_OPTIONS, _MAIN, endpoint.cluster_key, host, str(port), str(store)]
+    options = (*JVM_OPTIONS, *realms_option())
+    place = (endpoint.cluster_key, host, str(port), str(store))
+    command = [str(java("the witness")), *options, _MAIN, *place, *key]
     try:
         # In place of this process: signals reach the witness, and nothing has to outlive or end anything.
         os.execve(command[0], command, {**os.environ, "CLASSPATH": classes})

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import urlsplit
 
-from status_tool.clients.keystores import hdfs_trust, zookeeper_trust
+from status_tool.clients.keystores import hdfs_trust, rpc_trust, zookeeper_trust
 from status_tool.clients.mount_table import Mounts, mount_table, seen_at, view_name
 from status_tool.clients.nameservices import HDFS_SCHEMES, default_fs, namenode_urls, rpc_filesystem, rpc_properties
 from status_tool.clients.sitefiles import SITE_FILES as SITE_FILES
@@ -30,6 +30,8 @@ SPOOL_DIR_KEY = "hbase.replicationtable.spool.dir"
 SECURITY_KEY = "hbase.security.authentication"
 THRIFT_QOP_KEY = "hbase.thrift.security.qop"
 THRIFT_PRINCIPAL_KEY = "hbase.thrift.kerberos.principal"
+RPC_PRINCIPAL_KEY = "hbase.regionserver.kerberos.principal"
+RPC_QOP_KEY = "hbase.rpc.protection"
 _QOP_NAMES = {"authentication": "auth", "integrity": "auth-int", "privacy": "auth-conf"} | {
     name: name for name in ("auth", "auth-int", "auth-conf")
 }
@@ -81,6 +83,21 @@ class ThriftEndpoint:
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class RpcAccess:
+    """Security of HBase's own RPC, as region servers have it."""
+
+    principal: str = ""
+    """The servers', as a site file has it (`_HOST` for a server's host); empty: without Kerberos."""
+    qops: tuple[str, ...] = ("auth",)
+    """SASL's qualities of protection, the preferred one first."""
+    tls: bool = False
+    trust: Trust = field(default=DEFAULT_TRUST, repr=False)
+
+
+PLAIN_RPC = RpcAccess()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +180,21 @@ class Settings:
                 f"the HBase Thrift server requires Kerberos ({why} in the site files), and nothing names its "
                 f"principal: set {keys[0]} as that server has it, such as {'HTTP' if http else 'hbase'}/_HOST@REALM"
             )
-        return {"principal": principal, "qops": () if http else _qops(asked)}
+        return {"principal": principal, "qops": () if http else _qops(asked, THRIFT_QOP_KEY)}
+
+    def hbase_rpc(self) -> RpcAccess:
+        """Return how the site files let HBase's clients call a region server. Raises `ConfigurationError`."""
+        tls = self.site.flag("hbase.client.netty.tls.enabled")
+        trust = rpc_trust(self.site, self.trust) if tls else self.trust
+        if not self.is_kerberized:
+            return RpcAccess(tls=tls, trust=trust)
+        principal = self.site.get(RPC_PRINCIPAL_KEY, "").strip()
+        if not principal:
+            raise ConfigurationError(
+                f"{SECURITY_KEY} is kerberos in the site files, and nothing names the principal of HBase's region "
+                f"servers: set {RPC_PRINCIPAL_KEY} as they have it, such as hbase/_HOST@REALM"
+            )
+        return RpcAccess(principal, _qops(self.site.get(RPC_QOP_KEY, "authentication"), RPC_QOP_KEY), tls, trust)
 
     @property
     def is_kerberized(self) -> bool:
@@ -343,13 +374,13 @@ class Settings:
         return tuple(p.strip() for p in self.site.get(HDFS_PATHS_KEY, "").split(",") if p.strip())
 
 
-def _qops(asked: str) -> tuple[str, ...]:
+def _qops(asked: str, key: str) -> tuple[str, ...]:
     """Return the qualities of protection by SASL's, HBase's or Hadoop's names (SaslUtil.QualityOfProtection)."""
     named = [one.strip().lower() for one in asked.split(",") if one.strip()]
     found = tuple(dict.fromkeys(_QOP_NAMES.get(one, one) for one in named))
     if unknown := set(found) - set(_QOP_NAMES.values()):
         raise ConfigurationError(
-            f"{THRIFT_QOP_KEY} is {sorted(unknown)[0]!r} in the site files, expected auth, auth-int or auth-conf"
+            f"{key} is {sorted(unknown)[0]!r} in the site files, expected auth, auth-int or auth-conf"
         )
     return found
 

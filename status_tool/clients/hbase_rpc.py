@@ -1,14 +1,20 @@
-"""Calls by HBase's own RPC (simple authentication): a connection to one service of a server, one call at a time."""
+"""Calls by HBase's own RPC: a connection to one service of a server, one call at a time.
+
+With Kerberos SASL's tokens come first (after lengths of 4 bytes; the server's also after a status), then frames of such
+lengths with what the mechanism wraps. TLS, which HBase has from 2.6 on, is below all of it.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import socket
+import struct
 from collections.abc import Iterator
 from typing import TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
+from status_tool.clients.config import PLAIN_RPC, RPC_QOP_KEY, RpcAccess
 from status_tool.clients.hbase_pb2 import (
     ConnectionHeader,
     CoprocessorServiceCall,
@@ -21,13 +27,20 @@ from status_tool.clients.hbase_pb2 import (
     UserInformation,
 )
 from status_tool.clients.hdfscli import reason
+from status_tool.clients.kerberos import ServiceName, canonical
+from status_tool.clients.sasl import GssapiClient
+from status_tool.clients.tls import distrust, tls_context
 from status_tool.errors import ConnectionFailed
+from status_tool.printable import safe
 
 CONNECT_S, ANSWER_S = 10.0, 60.0
 MAX_ANSWER = 64 << 20
 """Bytes of an answer, more than any server of ours sends: what looks longer is no answer of HBase's RPC."""
-_PREAMBLE = b"HBas\x00\x50"
-"""Magic, version 0, and authentication SIMPLE."""
+_SIMPLE, _KERBEROS = b"HBas\x00\x50", b"HBas\x00\x51"
+"""Magic, version 0, and the kind of authentication."""
+_NO_KERBEROS = -88
+"""In place of a token's length (SaslUtil.SWITCH_TO_SIMPLE_AUTH)."""
+_MOST_IN_TOKEN = 1 << 20
 _USER = "status-tool"
 _Answer = TypeVar("_Answer", bound=Message)
 
@@ -44,12 +57,14 @@ class CallRefused(Exception):
 class HBaseRpc:
     """A connection; use as a context manager. Every failure to talk is a `ConnectionFailed`."""
 
-    def __init__(self, host: str, port: int, service: str, who: str) -> None:
+    def __init__(self, host: str, port: int, service: str, who: str, access: RpcAccess = PLAIN_RPC) -> None:
         """Prepare a connection. `who` is what is expected there, for errors."""
-        self._where, self._service = (host, port), service
+        self._where, self._service, self._access = (host, port), service, access
         self._who, self._address = who, f"{host}:{port}"
         self._calls = 0
         self._has_answered = False
+        self._layer: GssapiClient | None = None
+        self._readable = bytearray()
 
     def __enter__(self) -> HBaseRpc:
         try:
@@ -61,10 +76,9 @@ class HBaseRpc:
             ) from None
         self._socket.settimeout(ANSWER_S)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        header = ConnectionHeader(user_info=UserInformation(effective_user=_USER), service_name=self._service)
         try:
             with self._talking():
-                self._socket.sendall(_PREAMBLE + _with_length(header.SerializeToString()))
+                self._begin()
         except BaseException:
             self._socket.close()
             raise
@@ -73,12 +87,54 @@ class HBaseRpc:
     def __exit__(self, *_: object) -> None:
         self._socket.close()
 
+    def _begin(self) -> None:
+        header = ConnectionHeader(service_name=self._service)
+        if self._access.tls:
+            context = tls_context(self._access.trust)
+            self._socket = context.wrap_socket(self._socket, server_hostname=self._where[0])
+        if self._access.principal:
+            self._layer = self._logged_in()
+        else:
+            header.user_info.CopyFrom(UserInformation(effective_user=_USER))
+            self._socket.sendall(_SIMPLE)
+        self._send(_with_length(header.SerializeToString()))
+
+    def _logged_in(self) -> GssapiClient | None:
+        """Authenticate. Return what wraps all that follows, if it is wrapped."""
+        client = GssapiClient(self._server, self._access.qops, f"the {self._who} at {self._address}", RPC_QOP_KEY)
+        self._socket.sendall(_KERBEROS + _with_length(client.step(None)))
+        while not client.complete:
+            self._socket.sendall(_with_length(client.step(self._challenge())))
+        return None if client.qop == "auth" else client
+
+    def _challenge(self) -> bytes:
+        status, length = struct.unpack(">ii", self._received(8))
+        if status == 0 and length == _NO_KERBEROS:
+            raise ConnectionFailed(
+                f"the {self._who} at {self._address} is without Kerberos, which the site files here demand: start it "
+                "with the same site files"
+            )
+        if not 0 <= length <= _MOST_IN_TOKEN:
+            raise DecodeError(f"a token of {length} bytes")
+        token = self._received(length)
+        if status == 0:
+            return token
+        why = self._received(min(_MOST_IN_TOKEN, int.from_bytes(self._received(4), "big"))).decode(errors="replace")
+        raise ConnectionFailed(
+            f"the {self._who} at {self._address} rejected the Kerberos ticket for {canonical(self._server)} "
+            f"({safe(why.partition(chr(10))[0])}): its keytab must have that principal's newest key"
+        )
+
+    @property
+    def _server(self) -> ServiceName:
+        return ServiceName(self._access.principal, self._where[0])
+
     def call(self, method: str, request: Message, answer: type[_Answer]) -> _Answer:
         """Return the answer to a call. Raises `CallRefused` and `ConnectionFailed`."""
         self._calls += 1
         header = RequestHeader(call_id=self._calls, method_name=method, request_param=True)
         with self._talking():
-            self._socket.sendall(_with_length(_delimited(header) + _delimited(request)))
+            self._send(_with_length(_delimited(header) + _delimited(request)))
             length = int.from_bytes(self._read(4), "big")
             if not 0 < length <= MAX_ANSWER:
                 raise DecodeError(f"an answer of {length} bytes")
@@ -91,7 +147,24 @@ class HBaseRpc:
                 return _message(data, at, answer)[0]
         raise CallRefused(head.exception)
 
+    def _send(self, data: bytes) -> None:
+        if self._layer is not None:
+            data = b"".join(map(_with_length, self._layer.wrap(data)))
+        self._socket.sendall(data)
+
     def _read(self, length: int) -> bytes:
+        if self._layer is None:
+            return self._received(length)
+        while len(self._readable) < length:
+            frame = int.from_bytes(self._received(4), "big")
+            if frame > MAX_ANSWER:
+                raise DecodeError(f"a frame of {frame} bytes")
+            self._readable += self._layer.unwrap(self._received(frame))
+        data = bytes(self._readable[:length])
+        del self._readable[:length]
+        return data
+
+    def _received(self, length: int) -> bytes:
         data = bytearray()
         while len(data) < length:
             part = self._socket.recv(min(length - len(data), 1 << 20))
@@ -110,12 +183,14 @@ class HBaseRpc:
                 "that another server?"
             ) from None
         except (OSError, EOFError, DecodeError) as error:
+            if why := distrust(error):
+                raise ConnectionFailed(f"TLS with the {self._who} at {self._address} fails: {why}") from None
             why = (isinstance(error, OSError) and error.strerror) or str(error)
             raise ConnectionFailed(
                 f"the {self._who} at {self._address} ended while it was read ({why}): start it, then run this again"
                 if self._has_answered and not isinstance(error, DecodeError)
                 else f"the server at {self._address} does not answer by HBase's RPC ({why}): is that the address of "
-                f"a {self._who}?"
+                f"a {self._who}, and do the site files here say so if it requires Kerberos or TLS?"
             ) from None
 
 

@@ -26,7 +26,7 @@ from typing import Any
 from status_tool.clients.config import Settings
 from status_tool.clients.file_client import FileClient, SharedClients
 from status_tool.clients.hdfscli import Refused, refused
-from status_tool.clients.java import hadoop_class_path, java, last_words
+from status_tool.clients.java import hadoop_class_path, java, last_words, realms_option
 from status_tool.clients.kerberos import make_ready
 from status_tool.clients.mount_table import Mounts
 from status_tool.clients.patience import PATIENCE_S, is_cut_off
@@ -358,10 +358,7 @@ def _start_quietly(endpoint: RpcEndpoint, load: Load) -> None:
 
 
 def _command() -> Sequence[str]:
-    realms = os.environ.get("KRB5_CONFIG", "").partition(os.pathsep)[0]
-    # Java knows the ticket cache by the environment, but not this.
-    known = (f"-Djava.security.krb5.conf={realms}",) if realms else ()
-    return (str(java(WHOSE)), *_JVM_OPTIONS, *known, "-cp", hadoop_class_path(), _MAIN)
+    return (str(java(WHOSE)), *_JVM_OPTIONS, *realms_option(), "-cp", hadoop_class_path(), _MAIN)
 
 
 def _started(endpoint: RpcEndpoint, load: Load) -> _Process:

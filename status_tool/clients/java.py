@@ -41,6 +41,12 @@ def java(whose: str) -> Path:
     return Path(found)
 
 
+def realms_option() -> Sequence[str]:
+    """Return a JVM's option for the krb5.conf of `KRB5_CONFIG`. Java itself reads `KRB5CCNAME` alone."""
+    realms = os.environ.get("KRB5_CONFIG", "").partition(os.pathsep)[0]
+    return (f"-Djava.security.krb5.conf={realms}",) if realms else ()
+
+
 def jar() -> Path:
     """Return the path of our jar: built beside this package in its sources, else as the wheel carries it."""
     for file in (PACKAGE.parent / "coprocessor_stubs" / "target" / JAR, PACKAGE / "assets" / JAR):

@@ -1,7 +1,8 @@
 """Java's keystores that the site files name, read by Java once and kept as PEM.
 
 For HDFS they are those of `ssl-client.xml` (Hadoop's `FileBasedKeyStoresFactory`), for ZooKeeper those of
-`hbase.zookeeper.property.ssl.…` (HBASE-28038). What `--cacert` and `--cert` name goes before them.
+`hbase.zookeeper.property.ssl.…` (HBASE-28038), for HBase's own RPC those of `hbase.rpc.tls.…` (HBase 2.6). What
+`--cacert` and `--cert` name goes before them.
 """
 
 from __future__ import annotations
@@ -53,6 +54,15 @@ def zookeeper_trust(site: SiteConfig, given: Trust) -> Trust:
     """
     ssl = "hbase.zookeeper.property.ssl"
     return _completed(given, site, {AUTHORITIES: f"{ssl}.trustStore", CERTIFICATE: f"{ssl}.keyStore"}, _files(site))
+
+
+def rpc_trust(site: SiteConfig, given: Trust) -> Trust:
+    """Return `given`, completed from the keystores of HBase's RPC in `hbase-site.xml`.
+
+    Raises `ConfigurationError` if a store cannot be read.
+    """
+    tls = "hbase.rpc.tls"
+    return _completed(given, site, {AUTHORITIES: f"{tls}.truststore", CERTIFICATE: f"{tls}.keystore"}, _files(site))
 
 
 def _files(site: SiteConfig) -> list[Path]:

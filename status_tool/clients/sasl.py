@@ -1,8 +1,8 @@
 """SASL's mechanism GSSAPI as a client (RFC 4752): authentication by a ticket, then a layer that signs or encrypts.
 
-For HBase's Thrift server and for ZooKeeper; both carry the same tokens in frames of their own. kazoo carries those for
-ZooKeeper by pure-sasl's interface for mechanisms, as pure-sasl's own GSSAPI needs a package of its own (`kerberos`) and
-keeps its reasons for itself.
+For HBase's Thrift server and RPC, and for ZooKeeper; each carries the same tokens in frames of its own. kazoo carries
+those for ZooKeeper by pure-sasl's interface for mechanisms, as pure-sasl's own GSSAPI needs a package of its own
+(`kerberos`) and keeps its reasons for itself.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
+from status_tool.clients.config import THRIFT_QOP_KEY
 from status_tool.clients.kerberos import (
     HOST_PATTERN,
     SPNEGO_MECHANISM,
@@ -39,9 +40,9 @@ class GssapiClient:
 
     mechanism = "GSSAPI"
 
-    def __init__(self, service: ServiceName, qops: Sequence[str], where: str) -> None:
-        """Prepare a client. `qops` are in the order of preference; `where` names the server in errors."""
-        self._service, self._qops, self._where = service, tuple(qops), where
+    def __init__(self, service: ServiceName, qops: Sequence[str], where: str, key: str = THRIFT_QOP_KEY) -> None:
+        """Prepare a client. `qops`, of the property `key`, are by preference; `where` names the server in errors."""
+        self._service, self._qops, self._where, self._key = service, tuple(qops), where, key
         self._context = _context(service, where, encrypts="auth-conf" in qops)
         self.complete = False
         self.qop = ""
@@ -85,7 +86,7 @@ class GssapiClient:
             has = ",".join(qop for qop, bit in QOPS.items() if bit & offered) or "none known"
             raise ConnectionFailed(
                 f"{self._where} protects connections by {has}, the site files here ask for {','.join(self._qops)}: set "
-                f"hbase.thrift.security.qop to {has}, as that server has it"
+                f"{self._key} to {has}, as that server has it"
             )
         self.qop, longest = chosen, int.from_bytes(most, "big")
         if chosen != "auth":

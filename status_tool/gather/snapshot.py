@@ -409,7 +409,7 @@ class _Asked:
 def _ask_witnesses(settings: Settings, request: Request, zookeeper: ZooKeeper, say: Callable[[str], None]) -> _Asked:
     # The server of this session may be behind the others, and show queues from before the cut.
     zookeeper.sync()
-    stores = witness_stores(request.witnesses)
+    stores = witness_stores(request.witnesses, settings.hbase_rpc())
     peer = _peer_of(stores, peer_rows(zookeeper), zookeeper.endpoint)
     deadline = time.monotonic() + request.wait_s
     say("waiting until the witnesses have been sent what the master had written by the cut")

@@ -31,7 +31,7 @@ def inspect_witness(settings: Settings, witness: ZooKeeperEndpoint, master: Sett
             if stores is None:
                 yield _never_registered(witness, live)
                 return
-            yield from _witnesses(witness, live, session.children("stores"))
+            yield from _witnesses(settings, witness, live, session.children("stores"))
             cluster_id = session.cluster_id()
         yield from _master(settings, witness, cluster_id, stores[1], master)
     except StatusToolError as error:
@@ -63,13 +63,16 @@ def _never_registered(witness: ZooKeeperEndpoint, live: Sequence[str]) -> Checke
     )
 
 
-def _witnesses(witness: ZooKeeperEndpoint, live: Sequence[str], folders: Sequence[str]) -> Iterator[Checked]:
+def _witnesses(
+    settings: Settings, witness: ZooKeeperEndpoint, live: Sequence[str], folders: Sequence[str]
+) -> Iterator[Checked]:
     served: set[str] = set()
+    access = settings.hbase_rpc()
     # One that was killed and started again is registered twice for a while.
     for host, port in sorted({tuple(server.split(",")[:2]) for server in live}):
         address = WitnessAddress(host, int(port))
         try:
-            stores = witness_stores([address]).places.keys()
+            stores = witness_stores([address], access).places.keys()
         except StatusToolError as error:
             yield Checked(f"the witness at {address} does not answer from here", str(error))
         else:

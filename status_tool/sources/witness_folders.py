@@ -8,9 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from status_tool.clients.config import host_port
+from status_tool.clients.config import PLAIN_RPC, RpcAccess, host_port
 from status_tool.clients.hbase_rpc import CallRefused, HBaseRpc, coprocessor_call
 from status_tool.errors import ConfigurationError, ConnectionFailed, OutputError
+from status_tool.printable import safe
 
 STORE_ID, CLUSTER_ID = "store.id", "cluster.id"
 _SERVICE = "Witness"
@@ -49,6 +50,7 @@ class WitnessStores:
     """Of the cluster that they pose as."""
     places: Mapping[str, WitnessPlace]
     """By the folders' ids."""
+    access: RpcAccess = PLAIN_RPC
 
     def folders(self, copies: Path) -> dict[str, Path]:
         """Return a folder for each, by its id; those of running witnesses are copied to `copies` now.
@@ -56,9 +58,22 @@ class WitnessStores:
         Raises `ConfigurationError`, `ConnectionFailed` and `OutputError`.
         """
         return {
-            store: _copied(place, store, copies / str(number)) if isinstance(place, WitnessAddress) else place
+            store: self._copied(place, store, copies / str(number)) if isinstance(place, WitnessAddress) else place
             for number, (store, place) in enumerate(self.places.items())
         }
+
+    def _copied(self, address: WitnessAddress, store: str, to: Path) -> Path:
+        """Copy the folder that a witness has now: what it had acknowledged before is in it."""
+        try:
+            to.mkdir(mode=0o700)
+            with _Remote(address, self.access) as remote:
+                remote.copy(to)
+            found = _id(to, STORE_ID)
+        except OSError as error:
+            raise OutputError(f"cannot copy the folder of the witness at {address} to {to}: {error.strerror}") from None
+        if found != store:
+            raise ConnectionFailed(f"another witness has begun to answer at {address} meanwhile: run it again")
+        return to
 
     def prune(self, until_ms: int, sender: str, regions: Sequence[str]) -> None:
         """Let the running witnesses drop what decides nothing any more of entries of some regions.
@@ -68,24 +83,24 @@ class WitnessStores:
         for store, place in self.places.items():
             if isinstance(place, WitnessAddress):
                 # It does without: its folder stays longer, and the next run asks again.
-                with suppress(ConnectionFailed), _Remote(place) as remote:
+                with suppress(ConnectionFailed), _Remote(place, self.access) as remote:
                     remote.prune(" ".join((store, str(until_ms), sender, *regions)))
 
 
-def witness_stores(places: Sequence[WitnessPlace]) -> WitnessStores:
+def witness_stores(places: Sequence[WitnessPlace], access: RpcAccess = PLAIN_RPC) -> WitnessStores:
     """Whose folders these are. Raises `ConfigurationError`, also where they are of several peers."""
-    ids = [(_ids(place), place) for place in places]
+    ids = [(_ids(place, access), place) for place in places]
     peers = {cluster for (_, cluster), _ in ids}
     if len(peers) > 1:
         raise ConfigurationError(f"the folders are those of {len(peers)} different witnesses' peers: name one peer's")
-    return WitnessStores(peers.pop(), {store: place for (store, _), place in ids})
+    return WitnessStores(peers.pop(), {store: place for (store, _), place in ids}, access)
 
 
-def _ids(place: WitnessPlace) -> tuple[str, str]:
+def _ids(place: WitnessPlace, access: RpcAccess) -> tuple[str, str]:
     """Return the id of the folder and that of the cluster as which its witness poses."""
     if isinstance(place, Path):
         return _id(place, STORE_ID), _id(place, CLUSTER_ID)
-    with _Remote(place) as remote:
+    with _Remote(place, access) as remote:
         return remote.text(STORE_ID), remote.text(CLUSTER_ID)
 
 
@@ -96,20 +111,6 @@ def _id(folder: Path, name: str) -> str:
         raise ConfigurationError(f"{folder} is no folder of a witness ({name}: {error.strerror})") from None
 
 
-def _copied(address: WitnessAddress, store: str, to: Path) -> Path:
-    """Copy the folder that a witness has now: what it had acknowledged before is in it."""
-    try:
-        to.mkdir(mode=0o700)
-        with _Remote(address) as remote:
-            remote.copy(to)
-        found = _id(to, STORE_ID)
-    except OSError as error:
-        raise OutputError(f"cannot copy the folder of the witness at {address} to {to}: {error.strerror}") from None
-    if found != store:
-        raise ConnectionFailed(f"another witness has begun to answer at {address} meanwhile: run it again")
-    return to
-
-
 class _Gone(Exception):
     """A full log has just become a set."""
 
@@ -117,9 +118,9 @@ class _Gone(Exception):
 class _Remote:
     """A connection to a running witness."""
 
-    def __init__(self, address: WitnessAddress) -> None:
+    def __init__(self, address: WitnessAddress, access: RpcAccess) -> None:
         self._address = address
-        self._rpc = HBaseRpc(address.host, address.port, "ClientService", "witness")
+        self._rpc = HBaseRpc(address.host, address.port, "ClientService", "witness", access)
 
     def __enter__(self) -> _Remote:
         self._rpc.__enter__()
@@ -189,6 +190,11 @@ class _Remote:
 def _refused(address: WitnessAddress, refusal: CallRefused) -> str:
     if refusal.name == "CallQueueTooBigException":
         return f"the witness at {address} has no room for a call: its disk is slow, or full; run it again later"
+    if refusal.name == "AccessDeniedException":
+        return (
+            f"the witness at {address} does not take this user's calls ({safe(str(refusal))}): with Kerberos it "
+            "takes those of hbase.superuser in its site files, and the site files here must demand Kerberos, too"
+        )
     return (
         f"the HBase server at {address} is no witness that sends its folder ({refusal.name}: {refusal}): --witness "
         "takes what `status-tool witness --listen` was given, or a folder"

@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from status_tool.clients.config import SECURITY_KEY, RpcAccess, Settings, load_site
+from status_tool.clients.hbase_pb2 import (
+    ConnectionHeader,
+    CoprocessorServiceCall,
+    CoprocessorServiceRequest,
+    CoprocessorServiceResponse,
+    RegionSpecifier,
+)
+from status_tool.clients.hbase_rpc import CallRefused, HBaseRpc
+from status_tool.clients.tls import DEFAULT_TRUST
+from status_tool.errors import ConnectionFailed
+from status_tool.sources.arrivals import read_arrivals
+from status_tool.sources.witness_folders import WitnessAddress, witness_stores
+from status_tool.status_file.reader import open_status
+from tests.lab.classpath import servers_classpath
 from tests.lab.cluster import Cluster
+from tests.lab.config import write_site
 from tests.lab.errors import AdminError
 from tests.lab.lab import Lab
+from tests.lab.ports import Ports
+from tests.lab.stores import PASSWORD
 from tests.lab.waiting import wait_until
 from tests.pair import STATE_TABLE, Pair, Result, tool
 from tests.schema import assert_valid
 from tests.secure_pair import TOOL_USER, SecurePair, fs_shell, let_read_wals, start_secure_pair
+from tests.witness import WITNESS_PEER, ZNODE, Witness, end_quietly
 from tests.wrong_inputs import EXPIRED
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
@@ -25,9 +45,15 @@ WAL_HEADER, HAS_COMPRESSION = slice(5, 7), b"\x08\x01"
 
 
 @pytest.fixture(scope="module")
-def secure() -> Iterator[SecurePair]:
+def lab() -> Iterator[Lab]:
+    with Lab(secure=True) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def secure(lab: Lab) -> Iterator[SecurePair]:
     """The pair; the tool finds its realm and no ticket."""
-    with Lab(secure=True) as lab, pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         started = start_secure_pair(lab)
         for name, value in started.environment().items():
             patch.setenv(name, value)
@@ -235,3 +261,185 @@ def test_a_server_whose_certificate_is_unknown(
         assert tool("run", "-m", "-o", status, *only, *named, conf=pair.master).exit_code == 0
     finally:
         stores.with_suffix(".away").rename(stores)
+
+
+# -- a witness
+
+
+@pytest.fixture(scope="module")
+def ports() -> Iterator[Ports]:
+    ports = Ports()
+    yield ports
+    ports.release()
+
+
+def site_of(folder: Path, **site: str) -> Path:
+    """A folder with the hbase-site.xml of a witness: as secure as the master, and the tool's user may read it."""
+    secured = {
+        "hbase.security.authentication": "kerberos",
+        "hbase.rpc.protection": "privacy",
+        "hbase.superuser": TOOL_USER,
+    }
+    folder.mkdir(exist_ok=True)
+    write_site(folder / "hbase-site.xml", secured | site)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def witness(lab: Lab, secure: SecurePair, ports: Ports, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Witness]:
+    """With the name and key of HBase's region servers."""
+    pytest.importorskip("gssapi", reason=NO_GSSAPI)
+    folder = tmp_path_factory.mktemp("witness")
+    key = ("--principal", "hbase/_HOST@LAB.EXAMPLE", "--keytab", secure.kdc.keytab("hbase/localhost"))
+    options = ("--conf-dir", site_of(folder / "conf"), *key)
+    witness = Witness(lab, folder / "one", ports.take(), register=at(lab, ZNODE), options=options)
+    try:
+        witness.start()
+        secure.pair.master.admin.add_peer(WITNESS_PEER, f"localhost:{lab.zk_port}:{ZNODE}")
+        yield witness
+    finally:
+        end_quietly(witness.process)
+
+
+def at(lab: Lab, znode: str) -> str:
+    """As `--register` takes it; the realm knows no other name of this host."""
+    return f"localhost:{lab.zk_port}{znode}"
+
+
+def taken(witness: Witness, table: str) -> int:
+    """The number of entries of a table that a witness has."""
+    return sum(entries.count() for key, entries in read_arrivals(witness.store).items() if key.table == table)
+
+
+def test_a_witness_takes_the_entries_of_a_secured_master(pair: Pair, witness: Witness) -> None:
+    """Of its region servers, which speak with privacy, and look for it in a ZooKeeper with ACLs."""
+    pair.create_table("seen", {"f": 1})
+    for start in range(10):
+        pair.master.admin.put_rows("seen", "f", 1, start=start)
+    wait_until(lambda: taken(witness, "seen") == 10, 60, "the witness has the entries")
+
+
+class Impersonating(HBaseRpc):
+    """Somebody who authenticates as himself, and asks as HBase's own user."""
+
+    def _send(self, data: bytes) -> None:
+        if self._calls == 0:
+            header = ConnectionHeader.FromString(data[4:])
+            header.user_info.effective_user = "hbase/localhost@LAB.EXAMPLE"
+            data = header.SerializeToString()
+            data = len(data).to_bytes(4, "big") + data
+        super()._send(data)
+
+
+def test_nobody_else_calls_a_witness(
+    secure: SecurePair, witness: Witness, kerberos: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither without a ticket, nor as another user than its own and the superusers, nor in their name."""
+    access = secured_access(secure.pair.master.conf_dir)
+    address = WitnessAddress("localhost", int(witness.port))
+    with pytest.raises(ConnectionFailed, match="Kerberos"):
+        witness_stores([address])
+    monkeypatch.setenv("KRB5CCNAME", f"FILE:{secure.kdc.ticket(TOOL_USER, tmp_path / 'status')}")
+    assert len(witness_stores([address], access).places) == 1
+    with pytest.raises(ConnectionFailed, match="protects connections by auth-conf, the site files here ask for auth:"):
+        witness_stores([address], replace(access, qops=("auth",)))
+
+    monkeypatch.setenv("KRB5CCNAME", f"FILE:{secure.kdc.ticket('nobody', tmp_path / 'nobody')}")
+    with pytest.raises(ConnectionFailed, match=r"nobody@LAB.EXAMPLE may not call a witness: .*hbase\.superuser"):
+        witness_stores([address], access)
+    region = RegionSpecifier(type=RegionSpecifier.REGION_NAME, value=b"")
+    call = CoprocessorServiceCall(row=b"", service_name="Witness", method_name="list", request=b"")
+    listing = ("ClientService", "ExecRegionServerService", CoprocessorServiceRequest(region=region, call=call))
+    shipping = ("AdminService", "ReplicateWALEntry", ConnectionHeader())  # no entries
+    for kind, (service, method, request) in (
+        (HBaseRpc, shipping),
+        (Impersonating, listing),
+        (Impersonating, shipping),
+    ):
+        with kind("localhost", int(witness.port), service, "witness", access) as rpc:
+            with pytest.raises(CallRefused, match="may not call a witness") as denied:
+                rpc.call(method, request, CoprocessorServiceResponse)
+            assert denied.value.name == "AccessDeniedException"
+
+
+def secured_access(conf: Path) -> RpcAccess:
+    """What the site files say of HBase's RPC."""
+    return Settings(load_site([conf], environ={})).hbase_rpc()
+
+
+def test_a_witness_by_tls_alone(
+    lab: Lab, secure: SecurePair, ports: Ports, kerberos: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With certificates of both sides. The peer's own settings let the master's region servers come so."""
+    stores = {
+        **{"hbase.rpc.tls.keystore.location": str(secure.security.stores.key), "hbase.rpc.tls.keystore.type": "pkcs12"},
+        **{"hbase.rpc.tls.truststore.location": str(secure.security.stores.trust)},
+        **{"hbase.rpc.tls.truststore.type": "pkcs12"},
+        **{f"hbase.rpc.tls.{kind}.password": PASSWORD for kind in ("keystore", "truststore")},
+    }
+    client = {**stores, "hbase.client.netty.tls.enabled": "true"}
+    key = {
+        "hbase.regionserver.kerberos.principal": "hbase/_HOST@LAB.EXAMPLE",
+        "hbase.regionserver.keytab.file": str(secure.kdc.keytab("hbase/localhost")),
+    }
+    only = {"hbase.server.netty.tls.enabled": "true", "hbase.server.netty.tls.supportplaintext": "false"}
+    conf = site_of(tmp_path / "conf", **stores, **only, **key)
+    where = at(lab, f"{ZNODE}-tls")
+    witness, pair = (
+        Witness(lab, tmp_path / "one", ports.take(), register=where, options=("--conf-dir", conf)),
+        secure.pair,
+    )
+    try:
+        witness.start()
+        pair.master.admin.add_peer("tls", f"localhost:{lab.zk_port}:{ZNODE}-tls", config=client)
+        pair.create_table("sealed-way", {"f": 1})
+        for start in range(5):
+            pair.master.admin.put_rows("sealed-way", "f", 1, start=start)
+        wait_until(lambda: taken(witness, "sealed-way") == 5, 60, "the witness has the entries")
+        address = WitnessAddress("localhost", int(witness.port))
+        monkeypatch.setenv("KRB5CCNAME", f"FILE:{secure.kdc.ticket(TOOL_USER, tmp_path / 'status')}")
+        plain = secured_access(secure.pair.master.conf_dir)
+        with pytest.raises(ConnectionFailed, match="if it requires Kerberos or TLS"):
+            witness_stores([address], plain)
+        by_tls = secured_access(site_of(tmp_path / "client", **client, **key))
+        (copy,) = witness_stores([address], by_tls).folders(tmp_path).values()
+        assert read_arrivals(copy) == read_arrivals(witness.store)
+        with pytest.raises(ConnectionFailed, match="it asks for a client's certificate: --cert FILE names yours"):
+            witness_stores([address], replace(by_tls, trust=DEFAULT_TRUST))
+    finally:
+        pair.master.admin.remove_peer("tls")
+        end_quietly(witness.process)
+
+
+def test_a_witness_that_cannot_be_as_secure_does_not_start(
+    lab: Lab, secure: SecurePair, ports: Ports, tmp_path: Path
+) -> None:
+    """One line each: no key; a name that is no service's; another's key; without Kerberos; no keystore; no TLS."""
+    port = ports.take()
+    key = ("--principal", "hbase/_HOST@LAB.EXAMPLE", "--keytab", secure.kdc.keytab("hbase/localhost"))
+    user = ("--principal", secure.kdc.principal(TOOL_USER), "--keytab", secure.kdc.keytab(TOOL_USER))
+    plain, tls = site_of(tmp_path / "plain"), site_of(tmp_path / "tls", **{"hbase.server.netty.tls.enabled": "true"})
+    older, open_to_all = servers_classpath("2.5.8"), site_of(tmp_path / "open", **{SECURITY_KEY: "simple"})
+    for conf, options, hbase, said in (
+        (plain, (), (), "do not set hbase.regionserver.kerberos.principal: give --principal and --keytab"),
+        (plain, user, (), "status@LAB.EXAMPLE is no service's principal"),
+        (plain, (*key[:3], secure.kdc.keytab(TOOL_USER)), (), "hbase/localhost@LAB.EXAMPLE"),
+        (open_to_all, key, (), "the site files do not set hbase.security.authentication to kerberos"),
+        (tls, key, (), "hbase.rpc.tls.* does not make a TLS server"),
+        (tls, key, older, "this HBase has no TLS for its RPC"),
+    ):
+        witness = Witness(
+            lab, tmp_path / "w", port, register=at(lab, "/no"), options=("--conf-dir", conf, *options), hbase=hbase
+        )
+        assert said in witness.refusal()
+
+
+def test_run_m_reads_a_witness_by_ticket(secure: SecurePair, witness: Witness, kerberos: None, status: Path) -> None:
+    """Its folder by RPC, and what ZooKeeper shows to superusers alone."""
+    hbase = ("--only", "hbase", *secure.keytab_of(TOOL_USER))
+    written = tool("run", "-m", "-o", status, "--witness", witness.address, *hbase, conf=secure.pair.master)
+    assert written.exit_code == 0, written
+    with open_status(status, witnessed=True) as file:
+        assert file.header.witnesses == ((witness.store / "store.id").read_text().strip(),)
+        assert file.header.witness_peer == WITNESS_PEER
+        assert not file.header.unwitnessed

@@ -294,8 +294,12 @@ class Admin:
         namespaces: Sequence[str] | None = None,
         enabled: bool = True,
         serial: bool = False,
+        config: Mapping[str, str] | None = None,
     ) -> None:
-        """Replicate everything, or only these tables (no families named: all of them) and namespaces."""
+        """Replicate everything, or only these tables (no families named: all of them) and namespaces.
+
+        `config`: settings of the master's region servers towards this peer alone.
+        """
         self.call(
             "add_peer",
             peer=id,
@@ -304,6 +308,7 @@ class Admin:
             namespaces=namespaces,
             enabled=enabled,
             serial=serial,
+            config=config,
         )
 
     def remove_peer(self, id: str) -> None:

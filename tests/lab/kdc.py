@@ -71,10 +71,15 @@ class Kdc:
         for user in USERS:
             self.add(user)
 
+    @property
+    def client_options(self) -> tuple[str, ...]:
+        """A JVM's, to be of this realm."""
+        here = (f"-Djava.security.krb5.conf={self.krb5_conf}", f"-Djdk.net.hosts.file={self._hosts}")
+        return (*_OPTIONS, *here)
+
     def client(self, java: Java) -> Java:
         """JVMs of this realm."""
-        here = (f"-Djava.security.krb5.conf={self.krb5_conf}", f"-Djdk.net.hosts.file={self._hosts}")
-        return replace(java, options=(*java.options, *_OPTIONS, *here))
+        return replace(java, options=(*java.options, *self.client_options))
 
     @property
     def environment(self) -> Mapping[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from status_tool.clients import hbase_rpc
+from status_tool.clients.config import RpcAccess, Settings
 from status_tool.clients.hbase_pb2 import (
     CoprocessorServiceRequest,
     CoprocessorServiceResponse,
@@ -21,6 +23,7 @@ from status_tool.clients.hbase_pb2 import (
     RequestHeader,
     ResponseHeader,
 )
+from status_tool.clients.sitefiles import SiteConfig
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.gather.snapshot import Snapshot
 from status_tool.rules.witnessed import SETTLED_MS
@@ -305,3 +308,76 @@ def test_a_witness_that_has_no_id_yet(tmp_path: Path) -> None:
         pytest.raises(ConfigurationError, match="is not registered yet"),
     ):
         copied(address, tmp_path)
+
+
+class _Ticket:
+    """A SASL client whose first message is its last, without a KDC; `tests/cluster/test_secure.py` has the real one."""
+
+    complete, qop = False, "auth"
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def step(self, challenge: bytes | None) -> bytes:
+        self.complete = challenge is not None
+        return b"token"
+
+
+def replying(reply: bytes) -> Callable[[socket.socket], None]:
+    """A server that says this after the first token."""
+
+    def serve(connection: socket.socket) -> None:
+        assert take(connection, 6) == b"HBas\x00\x51"
+        assert take(connection, 9) == b"\x00\x00\x00\x05token"
+        connection.sendall(reply)
+        if reply:
+            connection.recv(1)
+
+    return serve
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (struct.pack(">ii", 0, -88), "is without Kerberos, which the site files here demand"),
+        (
+            struct.pack(">ii3si6s", 1, 3, b"a.B", 6, b"no\nway"),
+            r"rejected the Kerberos ticket for .* \(no\): its keytab",
+        ),
+        (struct.pack(">ii", 0, 1 << 24), "does not answer by HBase's RPC"),
+        (b"", "does not answer by HBase's RPC"),
+    ],
+)
+def test_a_server_that_takes_no_ticket(reply: bytes, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hbase_rpc, "GssapiClient", _Ticket)
+    monkeypatch.setattr(hbase_rpc, "canonical", str)
+    access = RpcAccess("hbase/_HOST@R")
+    with listening(replying(reply)) as address, pytest.raises(ConnectionFailed, match=said) as error:
+        witness_stores([address], access)
+    assert "\n" not in str(error.value)
+
+
+def test_site_files_say_how_hbase_is_called() -> None:
+    secured = {"hbase.security.authentication": "kerberos"}
+    principal = {"hbase.regionserver.kerberos.principal": "hbase/_HOST@R"}
+    assert Settings(SiteConfig(principal)).hbase_rpc() == RpcAccess()
+    assert Settings(SiteConfig(secured | principal)).hbase_rpc() == RpcAccess("hbase/_HOST@R", ("auth",))
+    private = {"hbase.rpc.protection": "privacy,authentication", "hbase.client.netty.tls.enabled": "true"}
+    access = Settings(SiteConfig(secured | principal | private)).hbase_rpc()
+    assert (access.qops, access.tls) == (("auth-conf", "auth"), True)
+    for site, said in (
+        (secured, "set hbase.regionserver.kerberos.principal as they have it"),
+        (secured | principal | {"hbase.rpc.protection": "much"}, "hbase.rpc.protection is 'much'"),
+    ):
+        with pytest.raises(ConfigurationError, match=said):
+            Settings(SiteConfig(site)).hbase_rpc()
+
+
+def test_a_user_without_rights_is_told_so(tmp_path: Path) -> None:
+    denied = ExceptionResponse(
+        exception_class_name="org.apache.hadoop.hbase.security.AccessDeniedException",
+        stack_trace="AccessDeniedException: u@R may not call a witness\n at",
+    )
+    said = failure(answering(lambda *_: denied), tmp_path)
+    assert "does not take this user's calls (u@R may not call a witness)" in said
+    assert "hbase.superuser" in said

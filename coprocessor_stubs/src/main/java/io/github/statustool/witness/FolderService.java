@@ -25,8 +25,8 @@ final class FolderService extends PartialService<ClientService.BlockingInterface
 
   private final ArrivalStore store;
 
-  FolderService(ArrivalStore store) {
-    super(ClientService.BlockingInterface.class);
+  FolderService(ArrivalStore store, Access access) {
+    super(ClientService.BlockingInterface.class, access);
     this.store = store;
   }
 

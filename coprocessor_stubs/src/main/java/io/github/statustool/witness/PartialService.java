@@ -5,14 +5,20 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import org.apache.hadoop.hbase.DoNotRetryIOException;
+import org.apache.hadoop.hbase.security.AccessDeniedException;
 import org.apache.hbase.thirdparty.com.google.protobuf.ServiceException;
 
-/** A service of HBase's RPC of which a few calls are answered, and all others refused, whatever calls this version has. */
+/**
+ * A service of HBase's RPC of which a few calls are answered for those who may, and all others refused, whatever calls
+ * this version has.
+ */
 abstract class PartialService<T> implements InvocationHandler {
   private final Class<T> face;
+  private final Access access;
 
-  PartialService(Class<T> face) {
+  PartialService(Class<T> face, Access access) {
     this.face = face;
+    this.access = access;
   }
 
   final T asService() {
@@ -30,6 +36,11 @@ abstract class PartialService<T> implements InvocationHandler {
   public final Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
     if (method.getDeclaringClass() == Object.class) {
       return ofObject(method, arguments);
+    }
+    try {
+      access.check();
+    } catch (AccessDeniedException error) {
+      throw new ServiceException(error);
     }
     Object answer = answer(method.getName(), arguments[0], arguments[1]);
     if (answer == null) {

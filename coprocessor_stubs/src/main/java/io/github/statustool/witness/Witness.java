@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileSystemException;
-import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -16,15 +15,18 @@ import org.apache.hadoop.hbase.ipc.FifoRpcScheduler;
 import org.apache.hadoop.hbase.ipc.NettyRpcServer;
 import org.apache.hadoop.hbase.ipc.RpcServer;
 import org.apache.hadoop.hbase.ipc.RpcServer.BlockingServiceAndInterface;
+import org.apache.hadoop.hbase.security.SecurityConstants;
+import org.apache.hadoop.hbase.security.User;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.AdminService;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.ClientProtos.ClientService;
 
 /**
  * A process to which a master replicates as to a cluster, and which keeps only what it was sent, not its content: {@code
- * Witness CLUSTER_KEY HOST PORT FOLDER}. Ends with SIGTERM (143), or with 2 and one line that says why.
+ * Witness CLUSTER_KEY HOST PORT FOLDER [PRINCIPAL KEYTAB]}. Ends with SIGTERM (143), or with 2 and one line that says why.
  */
 public final class Witness {
   private static final int HANDLERS = 10;
+  private static final int KEY_ARGUMENTS = 4;
 
   private final Configuration configuration;
   private final ServerName server;
@@ -34,12 +36,13 @@ public final class Witness {
   private volatile boolean ending;
   private volatile CountDownLatch lost = new CountDownLatch(1);
 
-  private Witness(Configuration configuration, InetSocketAddress address, ArrivalStore store) throws IOException {
+  private Witness(Configuration configuration, InetSocketAddress address, Access access, ArrivalStore store)
+      throws IOException {
     this.configuration = configuration;
     this.store = store;
     server = ServerName.valueOf(address.getHostString(), address.getPort(), System.currentTimeMillis());
-    WitnessService service = new WitnessService(store, server, this::acknowledge, this::broken);
-    rpc = listen(service, new FolderService(store), address, configuration);
+    WitnessService service = new WitnessService(store, server, access, this::acknowledge, this::broken);
+    rpc = listen(service, new FolderService(store, access), address, configuration);
   }
 
   private static RpcServer listen(WitnessService witness, FolderService folder, InetSocketAddress address,
@@ -63,16 +66,22 @@ public final class Witness {
   public static void main(String[] arguments) {
     try {
       Configuration configuration = HBaseConfiguration.createClusterConf(HBaseConfiguration.create(), arguments[0]);
-      if ("kerberos".equalsIgnoreCase(configuration.get("hbase.security.authentication"))) {
-        throw new IOException("hbase.security.authentication is kerberos, which a witness does not support yet");
+      if (arguments.length > KEY_ARGUMENTS) {
+        if (!User.isHBaseSecurityEnabled(configuration)) {
+          throw new IOException("--principal is given, and the site files do not set hbase.security.authentication to"
+              + " kerberos: it would let anybody call; --conf-dir DIR names others");
+        }
+        configuration.set(SecurityConstants.REGIONSERVER_KRB_PRINCIPAL, arguments[KEY_ARGUMENTS]);
+        configuration.set(SecurityConstants.REGIONSERVER_KRB_KEYTAB_FILE, arguments[KEY_ARGUMENTS + 1]);
       }
       configuration.setIfUnset(HConstants.ZK_SESSION_TIMEOUT, "30000");
       InetSocketAddress address = new InetSocketAddress(arguments[1], Integer.parseInt(arguments[2]));
       if (address.isUnresolved()) {
         throw new IOException("the host " + arguments[1] + " is not known");
       }
-      Path folder = Paths.get(arguments[3]);
-      new Witness(configuration, address, new ArrivalStore(folder, ArrivalStore.LOG_ENTRIES)).serve(arguments[0]);
+      Access access = Access.logIn(configuration, arguments[1]);
+      ArrivalStore store = new ArrivalStore(Paths.get(arguments[3]), ArrivalStore.LOG_ENTRIES);
+      new Witness(configuration, address, access, store).serve(arguments[0]);
     } catch (IOException | RuntimeException error) {
       fail(reason(error));
     } catch (InterruptedException error) {

@@ -42,8 +42,9 @@ final class WitnessService extends PartialService<AdminService.BlockingInterface
    * @param acknowledged is called before a request is acknowledged, which is refused if it throws
    * @param broken is called if the store cannot keep a request; the process must end
    */
-  WitnessService(ArrivalStore store, ServerName server, Acknowledged acknowledged, Consumer<IOException> broken) {
-    super(AdminService.BlockingInterface.class);
+  WitnessService(ArrivalStore store, ServerName server, Access access, Acknowledged acknowledged,
+      Consumer<IOException> broken) {
+    super(AdminService.BlockingInterface.class, access);
     this.store = store;
     this.server = server;
     this.acknowledged = acknowledged;

@@ -44,7 +44,7 @@ class FolderServiceTest {
   }
 
   private static byte[] call(ArrivalStore store, String method, String request) throws ServiceException {
-    ClientService.BlockingInterface service = new FolderService(store).asService();
+    ClientService.BlockingInterface service = new FolderService(store, Access.open()).asService();
     CoprocessorServiceCall.Builder call =
         CoprocessorServiceCall.newBuilder()
             .setRow(ByteString.EMPTY)
@@ -131,7 +131,7 @@ class FolderServiceTest {
       }
       assertThrows(ServiceException.class, () -> call(store, "Witness.delete", "1.log"));
       assertThrows(ServiceException.class, () -> call(store, "Other.list", ""));
-      ClientService.BlockingInterface service = new FolderService(store).asService();
+      ClientService.BlockingInterface service = new FolderService(store, Access.open()).asService();
       GetRequest get = GetRequest.getDefaultInstance();
       assertTrue(
           assertThrows(ServiceException.class, () -> service.get(null, get)).getMessage().contains("this is a witness"));

@@ -60,7 +60,8 @@ class WitnessServiceTest {
   @Test
   void whatIsAnsweredIsKeptWithTheFamiliesOfItsCells() throws Exception {
     try (ArrivalStore store = open()) {
-      AdminService.BlockingInterface service = new WitnessService(store, SERVER, acknowledged::add, broken -> {}).asService();
+      AdminService.BlockingInterface service =
+          new WitnessService(store, SERVER, Access.open(), acknowledged::add, broken -> {}).asService();
       List<Cell> cells = List.of(cell("g"), cell("f"), cell("f"), cell("f"));
       ReplicateWALEntryRequest request =
           ReplicateWALEntryRequest.newBuilder().addEntry(entry(3, 3)).addEntry(entry(4, 1)).build();
@@ -81,7 +82,8 @@ class WitnessServiceTest {
   @Test
   void aRequestThatWasCutShortIsRefused() throws Exception {
     try (ArrivalStore store = open()) {
-      AdminService.BlockingInterface service = new WitnessService(store, SERVER, acknowledged::add, broken -> {}).asService();
+      AdminService.BlockingInterface service =
+          new WitnessService(store, SERVER, Access.open(), acknowledged::add, broken -> {}).asService();
       ReplicateWALEntryRequest request = ReplicateWALEntryRequest.newBuilder().addEntry(entry(3, 2)).build();
       HBaseRpcControllerImpl cut = new HBaseRpcControllerImpl(CellUtil.createCellScanner(List.of(cell("f"))));
       assertThrows(ServiceException.class, () -> service.replicateWALEntry(cut, request));
@@ -95,7 +97,8 @@ class WitnessServiceTest {
     ArrivalStore store = open();
     store.close();
     List<IOException> ends = new ArrayList<>();
-    AdminService.BlockingInterface service = new WitnessService(store, SERVER, acknowledged::add, ends::add).asService();
+    AdminService.BlockingInterface service =
+          new WitnessService(store, SERVER, Access.open(), acknowledged::add, ends::add).asService();
     ReplicateWALEntryRequest request = ReplicateWALEntryRequest.newBuilder().addEntry(entry(3, 0)).build();
     assertThrows(ServiceException.class, () -> service.replicateWALEntry(new HBaseRpcControllerImpl(), request));
     assertEquals(1, ends.size());
@@ -110,7 +113,8 @@ class WitnessServiceTest {
           position -> {
             throw new IOException("ZooKeeper is away");
           };
-      AdminService.BlockingInterface service = new WitnessService(store, SERVER, nobody, ends::add).asService();
+      AdminService.BlockingInterface service =
+          new WitnessService(store, SERVER, Access.open(), nobody, ends::add).asService();
       assertThrows(ServiceException.class, () -> service.replicateWALEntry(new HBaseRpcControllerImpl(), request));
       store.begin(StorePosition.START);
       assertThrows(ServiceException.class, () -> service.replicateWALEntry(new HBaseRpcControllerImpl(), request));
@@ -121,7 +125,8 @@ class WitnessServiceTest {
   @Test
   void probesAreAnsweredAndOtherCallsRefused() throws Exception {
     try (ArrivalStore store = open()) {
-      AdminService.BlockingInterface service = new WitnessService(store, SERVER, acknowledged::add, broken -> {}).asService();
+      AdminService.BlockingInterface service =
+          new WitnessService(store, SERVER, Access.open(), acknowledged::add, broken -> {}).asService();
       assertEquals(
           12505,
           service

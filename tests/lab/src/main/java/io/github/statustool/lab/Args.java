@@ -76,6 +76,15 @@ final class Args {
     return all;
   }
 
+  /** Empty if it is missing. */
+  Map<String, String> textMap(String name) {
+    Map<String, String> all = new LinkedHashMap<>();
+    if (has(name)) {
+      json.getAsJsonObject(name).entrySet().forEach(e -> all.put(e.getKey(), e.getValue().getAsString()));
+    }
+    return all;
+  }
+
   Map<String, List<String>> textLists(String name) {
     Map<String, List<String>> all = new LinkedHashMap<>();
     JsonObject lists = required(name).getAsJsonObject();

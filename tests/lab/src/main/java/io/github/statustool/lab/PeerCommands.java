@@ -55,6 +55,7 @@ final class PeerCommands {
         ReplicationPeerConfig.newBuilder()
             .setClusterKey(args.text("cluster_key"))
             .setSerial(args.flag("serial"));
+    args.textMap("config").forEach(peer::putConfiguration);
     if (args.has("table_cfs") || args.has("namespaces")) {
       peer.setReplicateAllUserTables(false);
     }
