@@ -44,7 +44,9 @@ BENCHES = (
     Bench("state_table", ("2000", "--rounds", "1")),
     Bench("steady_load", ("--minutes", "1", "--round", "30"), ("--minutes", "3", "--round", "60")),
     Bench("watching", ("--minutes", "1")),
-    Bench("witness", ("1", "--seconds", "5"), ("3",)),
+    Bench(
+        "witness", ("1", "--seconds", "5", "--backlog", "5000", "--entries", "1000000"), ("3", "--entries", "10000000")
+    ),
     Bench("rows", ("10000",)),
     Bench("rows_beside", ("1",), ("3",)),
     Bench("rows_tables", ("20",), ("200",)),
@@ -52,7 +54,7 @@ BENCHES = (
     Bench("report", ("1",)),
 )
 """In the order in which they run: cheap ones first. A new one is added here."""
-OTHERS = ("contenders", "plot", "processes", "results", "streams", "synthetic_webhdfs", "table")
+OTHERS = ("contenders", "plot", "processes", "results", "streams", "synthetic_webhdfs", "table", "witness_growth")
 """Modules that are no benchmarks."""
 
 

@@ -46,6 +46,12 @@ def _compiling_s(pid: int) -> float:
     return nanoseconds / 1e9
 
 
+def written_bytes(pid: int) -> int:
+    """By one process, to files and sockets."""
+    counts = dict(line.split(": ") for line in Path(f"/proc/{pid}/io").read_text().splitlines())
+    return int(counts["wchar"])
+
+
 def age_s(pid: int) -> float:
     """Since the process was started."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) - int(_stat(pid)[_START]) / _TICKS
