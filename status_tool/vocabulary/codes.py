@@ -135,9 +135,9 @@ REGIONS: dict[str, Code[Status]] = {
     "content-changed": Code(
         Status.UNVERIFIABLE,
         (
-            "content changed: at {written_to} the region opened with other store files than it was closed with: a"
-            " snapshot was restored or cloned, the region was truncated, or files were placed or removed by hand;"
-            " replication carries none of these"
+            "content changed: at {written_to} the region opened with store files that no stream tells of: a snapshot"
+            " was restored or cloned, the region was truncated, files were placed or removed by hand, or a family is"
+            " replicated only since then; replication carries none of these"
         ),
         repair=Copy.CONTENT,
     ),
