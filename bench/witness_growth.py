@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.results import Ratio, record
-from status_tool.cli.witness import JVM_OPTIONS
+from status_tool.cli.witness import WITNESS_JVM
 from status_tool.clients.java import jar, java
 from status_tool.printable import counted
 from status_tool.sources.arrivals import read_arrivals
@@ -80,7 +80,7 @@ def _compiled(folder: Path) -> Path:
 
 
 def _lines(classes: str, *arguments: str) -> Iterator[str]:
-    command = [str(java("the benchmark")), *JVM_OPTIONS, "-cp", classes, _MAIN, *arguments]
+    command = [str(java("the benchmark")), *WITNESS_JVM, "-cp", classes, _MAIN, *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         yield from process.stdout

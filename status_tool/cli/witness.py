@@ -14,7 +14,7 @@ from status_tool.clients.java import hbase_class_path, java, realms_option
 from status_tool.errors import ConfigurationError, UsageError
 
 _MAIN = "io.github.statustool.witness.Witness"
-JVM_OPTIONS = ("-Xmx1g", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError")
+WITNESS_JVM = ("-Xmx1g", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError")
 
 
 def witness(
@@ -70,7 +70,7 @@ def witness(
         raise UsageError("--principal NAME and --keytab FILE belong together: give both, or neither")
     key = () if principal is None or keytab is None else (principal, str(keytab.absolute()))
     classes = os.pathsep.join((*map(str, conf_dir or ()), hbase_class_path(hbase_home)))
-    options = (*JVM_OPTIONS, *realms_option())
+    options = (*WITNESS_JVM, *realms_option())
     place = (endpoint.cluster_key, host, str(port), str(store))
     command = [str(java("the witness")), *options, _MAIN, *place, *key]
     try:
