@@ -208,18 +208,20 @@ class WebHdfs(FileClient):
 
         self._from_datanode("OPEN", path, stream, offset=offset, length=length)
 
-    def start_of(self, path: str, most: int | None = None) -> tuple[bytes, int]:
-        """Return a file's first bytes (None: all of it), and its length as a reader sees it.
+    def start_of(self, path: str, most: int | None = None) -> tuple[bytes, int | None]:
+        """Return a file's first bytes (None: all of it), and its length as a reader sees it; None: not known (HttpFS).
 
         Of a file that is being written a DataNode knows more than the NameNode's listing.
         """
-        visible = 0
+        visible: int | None = 0
 
         def take(response: Any) -> bytes:
             nonlocal visible
             data = bytes(response.read(most))
-            visible = int(response.headers.get("Content-Length", len(data)))
-            if visible > len(data):
+            told = response.headers.get("Content-Length")
+            is_whole = most is None or len(data) < most
+            visible = int(told) if told is not None else len(data) if is_whole else None
+            if visible is None or visible > len(data):
                 response.close()  # Unread data must not be left in a connection that is reused.
             return data
 

@@ -59,6 +59,11 @@ def has_same_queues(mark: Measured, now: Measured, peer: str) -> bool:
     return _queues_of(mark, peer).keys() <= _queues_of(now, peer).keys()
 
 
+def has_lengths(measured: Measured, peer: str) -> bool:
+    """Return True if it is known how much of each WAL a peer's queues have to ship."""
+    return not _unmeasured(measured, peer)
+
+
 def why_not_shipped(now: Measured, peer: str) -> str:
     """Return what may still have to be shipped to a peer, in words."""
     if not now.queues.consistent:
@@ -69,12 +74,20 @@ def why_not_shipped(now: Measured, peer: str) -> str:
     dead = sorted(f"{queue.id} on {queue.holder}" for queue in queues if not queue.live or queue.dead_servers)
     if dead:
         return f"what crashed servers have left is not shipped: queue {', '.join(dead)}"
+    if unknown := _unmeasured(now, peer):
+        some = f"{counted(len(unknown), 'WAL')} ({unknown[0]}{', …' if len(unknown) > 1 else ''})"
+        return f"how long {some} is, no DataNode told: it has just been moved, or nobody has its last block"
     left = sum(wal["left"] or 0 for queue in queues for wal in now.facts(queue)["wals"])
     return f"about {counted(left, 'byte')} of WALs are still to be shipped to peer {peer}"
 
 
 def _queues_of(measured: Measured, peer: str) -> dict[str, Queue]:
     return {queue.id + queue.holder: queue for queue in measured.queues.queues if queue.peer == peer}
+
+
+def _unmeasured(measured: Measured, peer: str) -> list[str]:
+    wals = (wal for queue in _queues_of(measured, peer).values() for wal in measured.facts(queue)["wals"])
+    return sorted(wal["name"] for wal in wals if wal["left"] is None)
 
 
 def _loads(measured: Measured, peer: str) -> set[str]:

@@ -21,7 +21,7 @@ from status_tool.clients.zookeeper import ZooKeeper, content, parse_cluster_key,
 from status_tool.errors import ConfigurationError, UsageError
 from status_tool.gather.hdfs_side import absent_roots, files_endpoint, identity_of
 from status_tool.gather.measured_queues import measure, queue_rows
-from status_tool.gather.queue_backlog import has_same_queues, has_shipped, why_not_shipped
+from status_tool.gather.queue_backlog import has_lengths, has_same_queues, has_shipped, why_not_shipped
 from status_tool.printable import counted
 from status_tool.rules.custody import survey
 from status_tool.rules.peers import PeerFacts, parse_peer
@@ -422,7 +422,8 @@ def _ask_witnesses(settings: Settings, request: Request, zookeeper: ZooKeeper, s
 def _why_not_shipped(settings: Settings, zookeeper: ZooKeeper, peer_id: str, deadline: float) -> str:
     """Return the empty text once the peer was sent everything that was in a WAL when this began; else why it was not.
 
-    Where a queue has gone, as that of a crashed server once it is drained, what counts is in a WAL of a later look.
+    Where a queue has gone, as that of a crashed server once it is drained, what counts is in a WAL of a later look. So
+    it is where the length of a WAL was not known, as of one that was just being moved.
     """
     mark = now = measure(settings, zookeeper)
     while not has_shipped(mark, now, peer_id):
@@ -430,7 +431,7 @@ def _why_not_shipped(settings: Settings, zookeeper: ZooKeeper, peer_id: str, dea
             return why_not_shipped(now, peer_id)
         time.sleep(DRAIN_POLL_S)
         now = measure(settings, zookeeper)
-        if not has_same_queues(mark, now, peer_id):
+        if not has_same_queues(mark, now, peer_id) or not has_lengths(mark, peer_id):
             mark = now
     return ""
 

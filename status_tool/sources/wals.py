@@ -28,12 +28,13 @@ class Extent:
     """Location and length of a WAL, and the offset where its entries begin (bytes)."""
 
     path: str
-    length: int
+    length: int | None
+    """None: no DataNode tells it. The NameNode's length of a WAL that is being written lacks its newest entries."""
     header: int = 0
 
-    def left(self, position: int) -> int:
-        """Return the bytes of entries beyond a position."""
-        return max(0, self.length - max(position, self.header))
+    def left(self, position: int) -> int | None:
+        """Return the bytes of entries beyond a position; None if the length is not known."""
+        return None if self.length is None else max(0, self.length - max(position, self.header))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +94,19 @@ class WalFolder:
 
     def _extent(self, wal: Wal) -> Extent | None:
         server = wal.server or ""
-        # Look for an archived WAL twice: it may be moved between the two listings.
+        unmeasured: Extent | None = None
+        # Look twice: it may be moved between two listings, or after the one that has it.
         for _ in range(2):
+            unmeasured = None
             for folder in (f"WALs/{server}", f"WALs/{server}{SPLITTING}", "oldWALs", f"oldWALs/{server}"):
-                path = posixpath.join(self._root, folder, wal.name)
                 if wal.name in self._names(folder):
-                    return self._measured(path, self._names(folder)[wal.name])
+                    path = posixpath.join(self._root, folder, wal.name)
+                    found = self._measured(path, self._names(folder)[wal.name])
+                    if found.length is not None:
+                        return found
+                    unmeasured = found
             self._listed.clear()
-        return None
+        return unmeasured
 
     def _names(self, folder: str) -> dict[str, int]:
         if folder not in self._listed:
@@ -113,8 +119,8 @@ class WalFolder:
         try:
             start, visible = self._hdfs.start_of(path, _HEAD_BYTES)
         except Refused:
-            return Extent(path, listed)  # just rolled, moved or empty
-        return Extent(path, max(listed, visible), _header_bytes(start))
+            return Extent(path, None)
+        return Extent(path, None if visible is None else max(listed, visible), _header_bytes(start))
 
 
 def _entries(hdfs: WebHdfs, path: str) -> list[tuple[str, dict[str, Any]]]:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, cast
 from urllib.parse import quote
 
 import pytest
 
+from status_tool.clients.hdfscli import Refused
+from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
 from status_tool.errors import ConfigurationError
 from status_tool.gather import measured_queues
 from status_tool.gather.measured_queues import Measured, _plausible
-from status_tool.gather.queue_backlog import has_shipped
+from status_tool.gather.queue_backlog import has_lengths, has_shipped, why_not_shipped
 from status_tool.rules.lost_wals import lost_wals
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS, QueueFacts, newly_settled, queue_facts, undrained_servers
 from status_tool.rules.settled import settled_before, with_proofs
 from status_tool.sources.replication_queues import HFileRefs, Queue, Queues, Wal, read_queues
 from status_tool.sources.state_table import now_ms
-from status_tool.sources.wals import Extent, _header_bytes
+from status_tool.sources.wals import Extent, WalFolder, _header_bytes
 from status_tool.vocabulary.ids import origin_id
 from status_tool.vocabulary.schema import Row
 
@@ -162,6 +165,68 @@ def test_bytes_left() -> None:
     assert _header_bytes(b"PWAL\xac\x01rest") == 4 + 2 + 172
     assert _header_bytes(b"other") == 0
     assert [Extent("p", 1000, 178).left(at) for at in (0, 178, 400, 2000)] == [822, 822, 600, 0]
+
+
+@dataclass
+class Wals:
+    """WALs by path with their lengths as the NameNode lists them and as a DataNode tells; each may move once.
+
+    `moves`: one is archived, by its name, after it was listed.
+    """
+
+    listed: dict[str, int]
+    told: dict[str, int | None]
+    moves: list[str] = field(default_factory=list)
+
+    def pages(self, _: WebHdfs, folder: str) -> Iterator[list[dict[str, Any]]]:
+        """One page."""
+        names = {
+            path.rpartition("/")[2]: size for path, size in self.listed.items() if path.rpartition("/")[0] == folder
+        }
+        yield [{"pathSuffix": name, "type": "FILE", "length": size} for name, size in names.items()]
+
+    def start_of(self, _: WebHdfs, path: str, _most: int) -> tuple[bytes, int | None]:
+        """The header is none here."""
+        name = path.rpartition("/")[2]
+        if name in self.moves:
+            self.moves.remove(name)
+            del self.listed[path]
+            self.listed[f"/hbase/oldWALs/{name}"] = self.told[name] or 0
+        if path not in self.listed:
+            raise Refused("FileNotFoundException", path)
+        if self.told[name] == -1:
+            raise Refused("IOException", "Cannot obtain block length")
+        return b"", self.told[name]
+
+
+@pytest.mark.parametrize(
+    ("told", "moves", "left"),
+    [
+        (700, False, 700),
+        # It was archived after it had been listed with what the NameNode knew while it was written.
+        (700, True, 700),
+        # Nobody knows the length of its last block.
+        (-1, False, None),
+        # An HttpFS sends no Content-Length.
+        (None, False, None),
+    ],
+)
+def test_the_namenodes_length_is_not_that_of_a_wal_that_is_written(
+    told: int | None, moves: bool, left: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It lacks the newest entries, so that a queue behind it would look drained."""
+    one = Wal(WAL_NAME.format(10))
+    wals = Wals({f"/hbase/WALs/h,16020,5/{one.name}": 0}, {one.name: told}, [one.name] if moves else [])
+    monkeypatch.setattr(WebHdfs, "pages", lambda client, folder: wals.pages(client, folder))
+    monkeypatch.setattr(WebHdfs, "start_of", lambda client, path, most: wals.start_of(client, path, most))
+    folder = WalFolder(HdfsEndpoint(("http://127.0.0.1:1",), "me"), "/hbase")
+    extent = folder.extents([one])[one.name]
+    assert extent.left(0) == left
+    own = Queue("h,16020,5", True, "1", (one,))
+    found = Measured(1, Queues((own,), (), True), {one.name: extent}, frozenset(), bulkload=False)
+    assert not has_shipped(found, found, "1")
+    assert has_lengths(found, "1") == (left is not None)
+    assert ("no DataNode told" in why_not_shipped(found, "1")) == (left is None)
 
 
 class FakeZooKeeper:
