@@ -291,7 +291,8 @@ def _read(folder: Path, acknowledged: Mark) -> Arrivals:
         # A set is made of a whole log.
         reach = max(reach, Mark(last, file.end) if path.suffix == _LOG else Mark(last + 1))
         numbers |= {*range(first, last + 1)}
-    if not numbers >= {*range(1, acknowledged.number)} or reach < acknowledged:
+    # All, not only what was acknowledged by name: a listing may have missed a log and the set that it became meanwhile.
+    if not numbers >= {*range(1, reach.number)} or reach < acknowledged:
         raise ConfigurationError(
             f"{folder} has less than its witness has acknowledged: if it is a copy, copy it again; if it was restored"
             " from a backup, remove the witness's peer, and begin anew with another folder, znode and peer"

@@ -299,6 +299,14 @@ def test_a_folder_of_which_a_crash_has_left_more_is_read_once(tmp_path: Path) ->
         read_arrivals(PRUNED, Mark(3, 1))
 
 
+def test_a_log_that_became_a_set_while_the_folder_was_listed_is_missed_by_nobody(tmp_path: Path) -> None:
+    """A listing may have neither, and the next log, which reaches further than what was acknowledged."""
+    copy = Path(shutil.copytree(FOLDER, tmp_path / "copy"))
+    (copy / "1.set").unlink()
+    with pytest.raises(ConfigurationError, match="has less than"):
+        read_arrivals(copy, Mark(1, 7))
+
+
 @pytest.mark.parametrize("lost", [(4,), (5,), (9,), (10, 12), (12, 300)])
 def test_a_gap_holds_exactly_the_entries_that_are_lost(lost: tuple[int, ...]) -> None:
     """From the last entry that arrived before to the last one that did not."""
