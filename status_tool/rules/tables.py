@@ -305,9 +305,17 @@ class _Table:
             return KeptBaseline(word_ms, families, now, BY_WORD)
         # With a state table that went back, an earlier record may have gone: nobody knows what has happened since that
         # one.
-        before = self.here.before_arrival(now)
+        before = self.before_arrival(now)
         known = replace(before, back_ms=None, written_ms=now.written_ms, deleted_ms=now.deleted_ms, own_ms=now.own_ms)
         return KeptBaseline(word_ms, families, known, BY_WORD)
+
+    def before_arrival(self, now: Seen) -> Seen:
+        """Return what `_SlaveTable.before_arrival` does, as long as no head was pruned on the master.
+
+        Then no chain shows that what was pruned has arrived since the slave's state table went back.
+        """
+        before = self.here.before_arrival(now)
+        return replace(before, back_ms=None) if (self.descriptor or {}).get("pruned") else before
 
     @property
     def holding(self) -> KeptBaseline | None:
@@ -328,7 +336,7 @@ def _facts(table: _Table) -> TableFacts:
 def _compared_facts(table: _Table, facts: TableFacts) -> TableFacts:
     """Return the facts with what a comparison of both sides adds."""
     now, holding, since_ms = table.seen, table.holding, table.since_ms
-    expected = table.here.before_arrival(now) if holding is None else holding.seen
+    expected = table.before_arrival(now) if holding is None else holding.seen
     compared = _compared(table)
     findings = tuple(_findings(table, compared, now, expected))
     is_accepted = table.name in table.question.accepted_drift

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -39,8 +40,9 @@ from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import Baseline, Scope
 from status_tool.vocabulary.state_rows import column
 from status_tool.vocabulary.verdicts import Verdict
+from tests.judgement import verify_rows
 from tests.simulation.store import Store
-from tests.unit.test_evidence_reference import DETAIL, OURS, SLAVE, changed, check
+from tests.unit.test_evidence_reference import DETAIL, MASTER, OURS, SLAVE, THEIRS, changed, check
 
 MASTER_ID = "00000000-0000-4000-8000-000000000001"
 ONE, OTHER = "00000000-0000-4000-8000-000000000002", "00000000-0000-4000-8000-000000000003"
@@ -150,6 +152,16 @@ def test_a_verdict_on_a_slave_that_was_not_proven_to_have_what_is_pruned() -> No
     assert "--since" in str(doubtful.problems[0].advice)
     assert judged(OTHER_BYTES, 24_999).verdict is Verdict.UNVERIFIABLE
     assert judged(OTHER_BYTES, 25_000).verdict is Verdict.COMPLETE
+
+
+@pytest.mark.parametrize(("pruned", "lost"), [(False, False), (True, True)])
+def test_a_slave_whose_state_table_went_back_before_the_first_arrival_that_it_knows(pruned: bool, lost: bool) -> None:
+    """It may have held, and lost, what was pruned: a FILE2 from before that proved that it had arrived."""
+    marks = {"pruned": [[ONE_BYTES.hex(), 25_000]]} if pruned else {}
+    ours = changed(OURS, "table", detail=json.dumps(json.loads(DETAIL) | marks))
+    theirs = changed(THEIRS, "table", detail=json.dumps(json.loads(DETAIL) | {"arrived_ms": 105_001}))
+    outcome = verify_rows(ours, theirs, MASTER, replace(SLAVE, state_back_ms=45_000), Scope(check_hdfs=False))
+    assert [problem.code for problem in outcome.problems] == ["slave-state-lost"] * lost
 
 
 # --- servers ------------------------------------------------------------------------------------
