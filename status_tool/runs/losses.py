@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,17 +68,24 @@ def find_lost(master: Settings, slave: Settings, request: Request, check: Check,
         write_side(master, request, file, None, say)
         check = dataclasses.replace(check, status_file=file)
         outcome = check_live(slave, check, say)
-        return _lost(outcome, _missing_entries(slave, check, say))
+        lacking = {group.table for group in groups_in(outcome) if _is_lost(group)}
+        return _lost(outcome, _missing_entries(slave, check, lacking, say))
 
 
-def _missing_entries(slave: Settings, check: Check, say: Say) -> Mapping[str, int | None]:
-    """Return by table about how many entries of FILE's heads the slave lacks."""
+def _is_lost(group: Group) -> bool:
+    return group.table is not None and group.kind in (*LACKING, _DIFFERS)
+
+
+def _missing_entries(
+    slave: Settings, check: Check, lacking: Collection[str | None], say: Say
+) -> Mapping[str, int | None]:
+    """Return by table about how many entries of FILE's heads the slave lacks; `lacking` names those that lack any."""
     with open_status(check.status_file) as file, scratch_of(check) as scratch:
         side = MasterSide(file, file.header)
         seen = gather(slave, slave_request(side, check), say, scratch)
         families = question_in(side, SideFacts(seen.header, seen.rows), check).queues.families
         heads, segments = rows_in(file.rows({"stream"})), known_segments(seen, scratch)
-        beyond = beyond_of(heads, segments, families, seen.header.cluster_id)
+        beyond = beyond_of(heads, segments, families, seen.header.cluster_id, lacking)
         return {table: one.missing for table, one in beyond.items()}
 
 
@@ -86,7 +93,7 @@ def _lost(outcome: Outcome, entries: Mapping[str, int | None]) -> LostData:
     found: dict[str, list[Group]] = {}
     unproven: dict[str, str] = {}
     for group in groups_in(outcome):
-        if group.table is not None and group.kind in (*LACKING, _DIFFERS):
+        if group.table is not None and _is_lost(group):
             found.setdefault(group.table, []).append(group)
         else:
             unproven.setdefault(group.table or "", words_of_group(group))

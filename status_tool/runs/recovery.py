@@ -22,7 +22,7 @@ from __future__ import annotations
 import dataclasses
 import tempfile
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing as closed
 from dataclasses import dataclass, field
@@ -47,6 +47,7 @@ from status_tool.published.layout import Closing
 from status_tool.published.newest import of_one_master, own_cluster_id
 from status_tool.published.table import PublishedTable
 from status_tool.rules.peers import FamilyFilter
+from status_tool.rules.segments import Segment, union
 from status_tool.rules.sides import asked_filter, recorded_filter
 from status_tool.rules.streams import is_shipped
 from status_tool.runs.answer import Comparison, always
@@ -245,7 +246,9 @@ class _Bench:
         self._table.fetch(newest.closing, path)
         with open_status(path, require_side=MASTER, key=self._check.key) as file:
             segments = known_segments(self._slave, self._scratch)
-            return beyond_of(rows_in(file.rows({"stream"})), segments, newest.families, self._slave.header.cluster_id)
+            heads, slave_id = rows_in(file.rows({"stream"})), self._slave.header.cluster_id
+            lacking = {table for table in newest.tables if newest.judged_of(table) is Judged.LACKING}
+            return beyond_of(heads, segments, newest.families, slave_id, lacking)
 
 
 def refuse_narrower(header: Header, scope: Scope) -> None:
@@ -394,25 +397,38 @@ def _skew_ms(facts: SideFacts) -> int | None:
 
 
 def beyond_of(
-    heads: Iterable[Row], segments: Iterable[Row], families: FamilyFilter, slave_id: str
+    heads: Iterable[Row],
+    segments: Iterable[Row],
+    families: FamilyFilter,
+    slave_id: str,
+    lacking: Container[str | None] = (),
 ) -> dict[str, Beyond]:
     """Return by table the newest known entry, and about how many entries of the heads are known to be missing.
 
     Sequence ids count entries of all families of a region, and a stream knows how many entries it has: the lesser of
-    both is taken.
+    both is taken. Holes count in tables that are `lacking` something: in others they have been accepted.
     """
-    reached: dict[tuple[Any, ...], int] = {}
+    arrived: dict[tuple[Any, ...], list[Segment]] = {}
     found: dict[str, tuple[int | None, int]] = {}
     for row in segments:
-        key = (row["region"], row["origin"], row["via"])
-        reached[key] = max(reached.get(key, 0), row["seq"] or 0)
+        prev = (row["prev"] or 0) if row["table"] in lacking else 0
+        arrived.setdefault(_stream_of(row), []).append(Segment(prev, row["seq"] or 0))
         _note(found, row, 0)
     for row in heads:
         if not (is_shipped(row["via_ids"], slave_id) and families.ships(row["table"], row["family"])):
             continue
-        left = max(0, (row["seq"] or 0) - reached.get((row["region"], row["origin"], row["via"]), 0))
+        left = _left(arrived.get(_stream_of(row), ()), row["seq"] or 0)
         _note(found, row, left if row["entries"] is None else min(left, row["entries"]))
     return {table: Beyond(newest, missing) for table, (newest, missing) in found.items()}
+
+
+def _stream_of(row: Row) -> tuple[Any, ...]:
+    return row["region"], row["origin"], row["via"]
+
+
+def _left(segments: Iterable[Segment], head: int) -> int:
+    """Return how many sequence ids up to the head no segment covers."""
+    return max(0, head) - sum(min(end, head) - min(start, head) for start, end in union(segments))
 
 
 def _note(found: dict[str, tuple[int | None, int]], row: Row, missing: int) -> None:
@@ -435,7 +451,7 @@ def known_segments(slave: Snapshot, scratch: Scratch) -> Iterator[Row]:
 
 def rows_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
     """Yield the rows one by one, with what `beyond_of` reads of them."""
-    columns = ("region", "origin", "via", "seq", "entries", "table", "write_ms", "via_ids", "family")
+    columns = ("region", "origin", "via", "prev", "seq", "entries", "table", "write_ms", "via_ids", "family")
     for batch in batches:
         yield from batch.select(columns).to_pylist()
 

@@ -229,6 +229,20 @@ def test_what_lies_beyond_is_counted_by_heads_and_segments() -> None:
     assert beyond_of(rows_in(heads), rows_in(segments), families, "") == {"t": Beyond(7_000, 5 + 7)}
 
 
+def test_entries_within_a_hole_are_missing_as_well() -> None:
+    """Later ones have arrived, and are many; in a table that lacks nothing the hole was accepted."""
+    stream = {"table": "t", "origin": 1, "via": 2, "region": "a"}
+    heads = _batch({"kind": "stream", **stream, "seq": 100, "entries": 90, "write_ms": 5_000})
+    segments = _batch(
+        {"kind": "segment", **stream, "prev": 0, "seq": 20, "write_ms": 1_000},
+        {"kind": "segment", **stream, "prev": 60, "seq": 98, "write_ms": 4_900},
+        {"kind": "segment", **stream, "prev": 90, "seq": 110, "write_ms": 5_500},
+    )
+    for lacking, missing in ((("t",), 40), ((), 0)):
+        found = beyond_of(rows_in(heads), rows_in(segments), FamilyFilter(), "", lacking)
+        assert found == {"t": Beyond(5_500, missing)}
+
+
 def test_clocks_differ_at_most_by_what_the_token_shows() -> None:
     """A server read the token between its issue and the end: a clock that shows less, or more, is off by that."""
     facts = SideFacts(
