@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,12 +103,19 @@ def _lost(outcome: Outcome, entries: Mapping[str, int | None]) -> LostData:
     return LostData(outcome, tables, unproven)
 
 
+def _bound(of: Callable[[Iterable[int]], int], times: Iterable[int | None]) -> int | None:
+    """Return the first or last of times; None if one of them is unknown, which may be beyond all others."""
+    all_times = list(times)
+    known = [time for time in all_times if time is not None]
+    return of(known) if known and len(known) == len(all_times) else None
+
+
 def _lost_table(groups: Sequence[Group], regions: Mapping[Status, int], entries: int | None) -> LostTable:
     return LostTable(
         regions=sum(count for status, count in regions.items() if status in LACKING),
         of_regions=sum(regions.values()),
         entries=entries,
-        from_ms=min((group.from_ms for group in groups if group.from_ms is not None), default=None),
-        to_ms=max((group.to_ms for group in groups if group.to_ms is not None), default=None),
+        from_ms=_bound(min, (group.from_ms for group in groups)),
+        to_ms=_bound(max, (group.to_ms for group in groups)),
         kinds=tuple(dict.fromkeys(group.kind for group in groups)),
     )
