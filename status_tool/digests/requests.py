@@ -14,7 +14,7 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -118,6 +118,21 @@ def _pause_s(began: float) -> float:
 
 def _sums(answer: Answer) -> Sums:
     return sum((bucket.sums for bucket in answer.buckets), Sums())
+
+
+def _apart(regions: Iterable[HostedRegion]) -> list[HostedRegion]:
+    """Return the regions by table, in key order, without those that share keys: which of them clients read is not
+    known. So it is for a moment where `hbase:meta` is read during a split.
+    """
+    found = sorted(regions, key=lambda one: (one.table, one.start))
+    shared, widest = set[HostedRegion](), None
+    for region in found:
+        is_same = widest is not None and widest.table == region.table
+        if widest is not None and is_same and (0, region.start) < limit(widest.stop):
+            shared |= {widest, region}
+        if widest is None or not is_same or limit(widest.stop) < limit(region.stop):
+            widest = region
+    return [region for region in found if region not in shared]
 
 
 def _is_of(answer: Answer, region: HostedRegion) -> bool:
@@ -342,7 +357,7 @@ class _Round:
         if not reasons and time.monotonic() >= self._deadline:
             reasons = ("the time is over",)
         if not reasons:
-            reasons = ("rows are not in any open region",)
+            reasons = ("rows are not in any open region, or in several",)
         return Asked(self._coverages, reasons if self._open else ())
 
     def _is_worth_waiting(self) -> bool:
@@ -357,11 +372,11 @@ class _Round:
         return now - self._worked_at < (META_S if self._given_up else UNHOSTED_S)
 
     def _look(self) -> None:
-        regions = [region for region in self._requests.regions() if self._is_wanted(region)]
+        regions = _apart(region for region in self._requests.regions() if self._is_wanted(region))
         self._read_at = time.monotonic()
         hosted = {(region.server, region.encoded, region.open_seq) for region in regions}
         self._regions = {}
-        for region in sorted(regions, key=lambda one: one.start):
+        for region in regions:
             self._regions.setdefault(region.table, []).append(region)
         self._asked = {place: ranges for place, ranges in self._asked.items() if place in hosted}
 

@@ -169,7 +169,21 @@ def test_rows_that_nobody_hosts() -> None:
     servers = Servers()
     del servers.hosted[1]
     round_ = ask(servers)
-    assert round_.unanswered == ("rows are not in any open region",)
+    assert round_.unanswered == ("rows are not in any open region, or in several",)
+
+
+def test_rows_that_several_regions_have() -> None:
+    """Equal is what clients read, and nobody knows of which region; an overlap that goes, as in a split, is none."""
+    servers = Servers()
+    servers.hosted.insert(1, HostedRegion("c", b"k", b"p", "s1", 1, "t"))
+    round_ = ask(servers)
+    assert round_.unanswered == ("rows are not in any open region, or in several",)
+    assert not round_.coverages[0].is_whole
+    looks = iter([list(servers.hosted)])
+    del servers.hosted[1]
+    servers.regions = lambda: next(looks, servers.hosted)  # type: ignore[method-assign]
+    round_ = ask(servers)
+    assert (round_.coverages[0].sums.rows, round_.unanswered) == (2, ())
 
 
 def test_waiting_ends_when_the_request_is_withdrawn() -> None:
