@@ -27,6 +27,7 @@ from status_tool.rules.custody import survey
 from status_tool.rules.peers import PeerFacts, parse_peer
 from status_tool.rules.queue_proofs import newly_settled, undrained_servers
 from status_tool.rules.sides import LOCAL_POOL, own_status_table
+from status_tool.rules.tables import replicated_families
 from status_tool.rules.witnessed import covered_since
 from status_tool.sources import codec, meta
 from status_tool.sources.arrivals import Mark, WitnessSource
@@ -290,7 +291,8 @@ def _hbase(
         rows += [with_events(row, small) for row in small.tables if request.only.holds(row["table"])]
         regions = _hosted_regions(settings, request, live, deadline)
         names = (row["region"] for row in regions.rows("region"))
-        existing = codec.Existing.of(names, barrier.issued_ms, small.coverage_ms)
+        replicated = {row["table"]: frozenset(replicated_families(row["detail"]) or ()) for row in small.tables}
+        existing = codec.Existing.of(names, barrier.issued_ms, small.coverage_ms, replicated)
         source = dataclasses.replace(source, existing=existing)
         queued, notices = queue_rows(settings, zookeeper)
         # After the queues: HBase deletes them with their peer, and a peer that ships less empties them as well. Then

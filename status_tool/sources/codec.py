@@ -7,7 +7,9 @@ import json
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +17,7 @@ import pyarrow as pa
 from status_tool.clients.thrift import Cells
 from status_tool.rules.content import Life, life_of, parse_tenure
 from status_tool.rules.custody import Place, Places
-from status_tool.rules.segments import Segment, merged
+from status_tool.rules.segments import Segment, latest, merged
 from status_tool.rules.settled import with_proofs
 from status_tool.vocabulary.ids import as_hex, cluster_names, from_hex
 from status_tool.vocabulary.schema import STATUS_SCHEMA, NewRow
@@ -206,14 +208,22 @@ class Existing:
     until_ms: int
     covered_ms: int | None = None
     """Since when all servers have been tracked, so that the opening of a region that was created later was seen."""
+    replicated: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By table, the families of its descriptor that are replicated."""
 
     @classmethod
-    def of(cls, regions: Iterable[str], until_ms: int, covered_ms: int | None = None) -> Existing:
+    def of(
+        cls,
+        regions: Iterable[str],
+        until_ms: int,
+        covered_ms: int | None = None,
+        replicated: Mapping[str, frozenset[str]] = MappingProxyType({}),
+    ) -> Existing:
         """Pack the first bytes of encoded region names."""
         packed: defaultdict[str, bytearray] = defaultdict(bytearray)
         for region in regions:
             packed[region[:1]] += _prefix(region)
-        return cls({first: bytes(names) for first, names in packed.items()}, until_ms, covered_ms)
+        return cls({first: bytes(names) for first, names in packed.items()}, until_ms, covered_ms, dict(replicated))
 
     def is_covered(self, region_id: int | None) -> bool:
         """Return True if a region was created when all servers were tracked, by its id."""
@@ -235,7 +245,8 @@ def _prefix(region: str) -> bytes:
 def contents(rows: Iterable[tuple[bytes, Cells]], existing: Existing | None = None) -> Iterator[NewRow]:
     """Yield `fact` rows of `f` rows: only unusual facts; an ordinary region has none.
 
-    `changed`: its store files changed beside the WAL; `bulkload`: a load that its server could no longer record.
+    `changed`: its store files changed beside the WAL, or, for a master, it is open with a descriptor that replicates
+    less than its table's does; `bulkload`: a load that its server could no longer record.
     With `existing`, for a master: `content` of a region that is gone and had store files of replicated families.
     """
     first, names = "", frozenset[bytes]()
@@ -246,14 +257,18 @@ def contents(rows: Iterable[tuple[bytes, Cells]], existing: Existing | None = No
         is_gone = existing is not None and _prefix(region) not in names
         values = [value for name, (value, _) in cells.items() if _is_tenure(name)]
         is_seen = existing is None or existing.is_covered(number(cells, ContentRow.REGION_ID))
-        if not is_gone and _is_ordinary(values, (b'"x"', b'"u"') if is_seen else (b'"x"',)):
+        table = text(cells, ContentRow.TABLE)
+        families = existing.replicated.get(table or "", frozenset()) if existing else frozenset()
+        is_ordinary = not is_gone and _is_ordinary(values, (b'"x"', b'"u"') if is_seen else (b'"x"',))
+        if is_ordinary and (not families or _replicating(families) in values[0]):
             continue
         tenures = (parse_tenure(value) for value in values)
         known = (tenure for tenure in tenures if tenure)
         life = life_of(known, replicated_only=existing is not None, is_seen=is_seen)
-        base: NewRow = {"kind": "fact", "table": text(cells, ContentRow.TABLE), "region": region}
-        if life.changed_ms is not None:
-            yield base | {"state": FactState.CHANGED, "write_ms": life.changed_ms}
+        base: NewRow = {"kind": "fact", "table": table, "region": region}
+        lazy_ms = existing.until_ms if existing and not is_gone and _replicates_less(life, families) else None
+        if (changed_ms := latest(life.changed_ms, lazy_ms)) is not None:
+            yield base | {"state": FactState.CHANGED, "write_ms": changed_ms}
         if existing and life.loaded_ms is not None:
             yield base | {"state": FactState.BULK_LOAD, "write_ms": life.loaded_ms}
         if existing and is_gone and _had_content(life, existing.until_ms) and life.last:
@@ -290,6 +305,21 @@ def _vouches(places: Places, name: bytes, value: bytes) -> bool:
 def _is_ordinary(values: Sequence[bytes], telling: Collection[bytes]) -> bool:
     """Return True if a region's only tenure tells nothing by itself. Most rows are such; they are not parsed."""
     return len(values) == 1 and not any(name in values[0] for name in (*telling, b"\\"))
+
+
+@cache
+def _replicating(families: frozenset[str]) -> bytes:
+    """Return the part of a tenure's column that names these families as replicated."""
+    return b'"r":' + json.dumps(sorted(families), separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _replicates_less(life: Life, families: frozenset[str]) -> bool:
+    """Return True if a region is open with the descriptor from before a family's scope was raised.
+
+    HBase 2.6 alters a table without opening its regions anew if it is told so: until then they write entries that are
+    never replicated.
+    """
+    return life.last is not None and life.last.closed_ms is None and not families <= set(life.last.replicated)
 
 
 def _is_tenure(name: bytes) -> bool:

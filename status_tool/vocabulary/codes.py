@@ -137,7 +137,8 @@ REGIONS: dict[str, Code[Status]] = {
         (
             "content changed: at {written_to} the region opened with store files that no stream tells of: a snapshot"
             " was restored or cloned, the region was truncated, files were placed or removed by hand, or a family is"
-            " replicated only since then; replication carries none of these"
+            " replicated only since then; replication carries none of these. It is not replicated at all before the"
+            " region is opened anew, where its table was altered without that (REOPEN_REGIONS)"
         ),
         repair=Copy.CONTENT,
     ),

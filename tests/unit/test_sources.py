@@ -371,10 +371,12 @@ def test_a_tenure_that_need_not_be_parsed_would_tell_nothing(written: list[tuple
     """The same facts as if every one were parsed, with and without knowledge of the regions that there are."""
     rows = []
     for region, values in written:
-        names = [column(b"k" + int64(1) + int64(number)) for number in range(len(values))]
-        cells = {name: cell(value) for name, value in zip(names, values, strict=True)}
+        columns = [column(b"k" + int64(1) + int64(number)) for number in range(len(values))]
+        cells = {name: cell(value) for name, value in zip(columns, values, strict=True)}
         rows.append((f"f{region}".encode(), cells | {column(b"t"): cell(b"t")}))
-    for existing in (None, codec.Existing.of(["00", "0a", "a"], 1_000)):
+    names = ["00", "0a", "a"]
+    lazy = codec.Existing.of(names, 1_000, replicated={"t": frozenset({"f"})})
+    for existing in (None, codec.Existing.of(names, 1_000), lazy):
         found = list(codec.contents(rows, existing))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(codec, "_is_ordinary", lambda *_: False)
@@ -407,6 +409,31 @@ def test_a_region_of_a_master_that_no_tracker_has_seen_begin(region_id: int | No
     assert [row["write_ms"] for row in found] == ([] if changed_ms is None else [changed_ms])
     cells[column(b"k" + int64(1) + int64(7))] = cell(value.replace(b'"a":{"f":[1', b'"a":{"f":[0'))
     assert list(codec.contents([(b"f00", cells)], existing)) == []
+
+
+@pytest.mark.parametrize(
+    ("replicated", "families", "closed", "changed"),
+    [
+        ('["f"]', {"f"}, False, False),
+        ('["f","g"]', {"f", "g"}, False, False),
+        ('["f","g"]', {"f"}, False, False),  # its scope was taken back
+        ("[]", {"f"}, False, True),
+        ('["f"]', {"f", "g"}, False, True),
+        ('["ü"]', {"ü"}, False, False),
+        ("[]", {"f"}, True, False),  # it will open with the new descriptor
+        ("[]", set(), False, False),
+    ],
+)
+def test_a_region_of_a_master_that_is_open_with_a_descriptor_of_before_the_scope_was_raised(
+    replicated: str, families: set[str], closed: bool, changed: bool
+) -> None:
+    """`alter` without reopening: what the region writes until it is opened anew is never replicated."""
+    end = '"c":9,' if closed else ""
+    value = f'{{"o":2,"t":7,"s":12,{end}"r":{replicated},"a":{{}},"b":{{}}}}'.encode()
+    cells = {column(b"k" + int64(1) + int64(7)): cell(value), column(b"t"): cell(b"t")}
+    existing = codec.Existing.of(["00"], 1_000, replicated={"t": frozenset(families)})
+    found = list(codec.contents([(b"f00", cells)], existing))
+    assert [(row["state"], row["write_ms"]) for row in found] == [("changed", 1_000)] * changed
 
 
 def test_znode_envelope() -> None:
