@@ -487,11 +487,24 @@ def _tables(settings: Settings, zookeeper: ZooKeeper, tables: Sequence[str]) -> 
     if root is None:
         raise ConfigurationError("hbase.rootdir is in no site file, and the tables' descriptors lie there")
     endpoint = endpoint_at(settings, settings.root_webhdfs())
-    yield from table_rows(endpoint, plain_path(root), tables)
+    yield from _with_openings(settings, list(table_rows(endpoint, plain_path(root), tables)))
     for table in tables:
         znode = zookeeper.read("table", table)
         created_ms = None if znode is None else znode[1]
         yield {"kind": "fact", "table": table, "region": "", "state": FactState.SPLIT, "region_id": created_ms}
+
+
+def _with_openings(settings: Settings, rows: Sequence[NewRow]) -> Iterator[NewRow]:
+    """Yield the `table` rows; those of tables that were altered with when the first of their open regions was opened.
+
+    After the descriptors: a region that is opened anew meanwhile has the new one.
+    """
+    details = {str(row["table"]): json.loads(row["detail"]) for row in rows}
+    altered = [table for table, detail in details.items() if "altered_ms" in detail]
+    for region in meta.open_regions(settings.thrift(), altered):
+        known = details[region.table]
+        known["opened_ms"] = min(region.opened_ms, known.get("opened_ms", region.opened_ms))
+    yield from (row | {"detail": json.dumps(details[str(row["table"])])} for row in rows)
 
 
 def _families_of(small: Descriptors) -> dict[str, Collection[str]]:

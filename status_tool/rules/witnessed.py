@@ -14,7 +14,11 @@ from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
 
 REOPENED_MS = 600_000
-"""Within this time all regions of a table have been opened with a new descriptor."""
+"""Within this time all regions of a table have been opened with a new descriptor, unless it was altered without that.
+"""
+
+CLOCKS_MS = 30_000
+"""Difference that the clocks of the NameNode and the HBase master may have."""
 
 SETTLED_MS = 120_000
 """An entry whose write time is so long before the cut was in a WAL by the cut: clocks differ by half a minute at most,
@@ -80,6 +84,13 @@ def table_findings(
     altered_ms: Any = known.get("altered_ms")
     if not is_number(altered_ms):
         return
+    first_ms: Any = known.get("opened_ms")
+    if is_number(first_ms) and first_ms < altered_ms - CLOCKS_MS:
+        note = (
+            f"its descriptor was changed at {iso(altered_ms)}, and a region is open since {iso(first_ms)} with the one"
+            " before (REOPEN_REGIONS): what it writes may not be replicated; open its regions anew"
+        )
+        yield Finding("not-witnessed", table=table, note=note)
     opened_ms = altered_ms + REOPENED_MS
     if since_ms is None or since_ms < opened_ms:
         note = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
 from typing import Any
@@ -42,6 +42,8 @@ class HostedRegion:
     """`seqnumDuringOpen`: changes with every opening."""
     table: str
     region_id: int = 0
+    opened_ms: int = field(default=0, compare=False)
+    """When it was opened there (the HBase master's clock)."""
 
     @property
     def name(self) -> bytes:
@@ -101,7 +103,7 @@ def _hosted(key: bytes, cells: Cells) -> HostedRegion | None:
         return None
     open_seq = int.from_bytes(opened[0], "big", signed=True)
     place = (row["region"], row["start_key"], row["end_key"], server, open_seq, row["table"])
-    return HostedRegion(*place, row["region_id"])
+    return HostedRegion(*place, row["region_id"], opened[1])
 
 
 def _wanted(table: str, state_table: str, only: TableFilter) -> bool:

@@ -170,6 +170,13 @@ DOUBTS: dict[str, tuple[str, dict[str, Any]]] = {
     "its peer ships less": ("not-witnessed", {"facts": LESS}),
     "writes that are acknowledged early": ("not-witnessed", {"table": {**TABLE, "durability": "ASYNC_WAL"}}),
     "a table that was altered": ("not-witnessed", {"table": {**TABLE, "altered_ms": MS}}),
+    "a region that has not read its table's descriptor": (
+        "not-witnessed",
+        {
+            "table": {**TABLE, "altered_ms": MS, "opened_ms": MS - 30_001},
+            "since": Baseline(None, {"ns:t": MS + 600_000}),
+        },
+    ),
     "a table without a descriptor": ("not-described", {"table": None}),
     "the table may be older than the peer": ("older-than-tracker", {"more": [{**CREATED, "region_id": 0}]}),
     "nobody knows how old the table is": ("older-than-tracker", {"more": [{**CREATED, "region_id": None}]}),

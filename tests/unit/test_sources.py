@@ -331,6 +331,7 @@ def test_a_region_is_found_again_by_its_name(namespace: str, monkeypatch: pytest
     monkeypatch.setattr("status_tool.sources.meta.scan", lambda *_: iter(stored.items()))
     (region,) = meta.open_regions(ThriftEndpoint("h", 1), ["t" if namespace == "default" else "ns:t"])
     assert (region.name, region.start, region.open_seq) == (key, b"a,\xff", 9)
+    assert region.opened_ms == stored[key][b"info:seqnumDuringOpen"][1]
 
     def rows(names: list[bytes], columns: list[bytes], include_timestamp: bool) -> list[tuple[bytes, Cells]]:
         return [(name, stored[name]) for name in names if include_timestamp and b"info:state" in columns]
