@@ -24,6 +24,7 @@ from status_tool.gather.measured_queues import measure, queue_rows
 from status_tool.gather.queue_backlog import has_lengths, has_same_queues, has_shipped, why_not_shipped
 from status_tool.printable import counted
 from status_tool.rules.custody import survey
+from status_tool.rules.descriptors import retention_of
 from status_tool.rules.peers import PeerFacts, parse_peer
 from status_tool.rules.queue_proofs import newly_settled, undrained_servers
 from status_tool.rules.sides import LOCAL_POOL, own_status_table
@@ -313,7 +314,8 @@ def _hbase(
         # After the echoes: a region that a server gives away now was in its custody at the barrier.
         hosted = _hosted_regions(settings, request, live, deadline)
         places, found = survey(hosted.rows(*_PLACED), servers)
-        source = dataclasses.replace(source, places=places, witnessed=request.witnessed)
+        keeping = codec.Keeping({name: retention_of(one) for name, one in described.items()}, barrier.issued_ms)
+        source = dataclasses.replace(source, places=places, keeping=keeping, witnessed=request.witnessed)
         for name, detail in found.items():
             events.setdefault(name, {}).update(detail)
         rows += meta.table_families(endpoint, events, described)

@@ -96,6 +96,21 @@ def keeps_more(before: Sequence[int], after: Sequence[int]) -> bool:
     return before[-1] < after[-1] or next(_kept_less("", later, earlier), None) is not None
 
 
+def retention_of(descriptor: Mapping[str, Any]) -> dict[str, Sequence[int]]:
+    """Return what a table keeps, by family, as the trackers' `Retention` has it.
+
+    Families of which not all is recorded are left out.
+    """
+    is_durable = int(descriptor.get("durability") not in _LOSSY)
+    found: dict[str, Sequence[int]] = {}
+    for name, family in _families(descriptor).items():
+        values = [setting.of(family) for setting in _SETTINGS if setting.key != "mob"]
+        if None not in values:
+            ranks = (setting.rank(value) for setting, value in zip(_SETTINGS, values, strict=False))
+            found[name] = (*ranks, is_durable)
+    return found
+
+
 def is_retention(value: Any) -> bool:
     """Return True for six numbers that `keeps_more` can compare."""
     return list_of(is_number)(value) and len(value) == 6 and 0 <= value[3] < len(_KEPT_DELETES)

@@ -17,6 +17,7 @@ import pyarrow as pa
 from status_tool.clients.thrift import Cells
 from status_tool.rules.content import Life, life_of, parse_tenure
 from status_tool.rules.custody import Place, Places
+from status_tool.rules.descriptors import keeps_more
 from status_tool.rules.segments import Segment, latest, merged
 from status_tool.rules.settled import with_proofs
 from status_tool.vocabulary.ids import as_hex, cluster_names, from_hex
@@ -242,11 +243,25 @@ def _prefix(region: str) -> bytes:
         return region.encode()[:_PREFIX].ljust(_PREFIX, b"\0")
 
 
-def contents(rows: Iterable[tuple[bytes, Cells]], existing: Existing | None = None) -> Iterator[NewRow]:
+@dataclass(frozen=True)
+class Keeping:
+    """What a slave's tables keep by their descriptors, which a region need not have been opened with."""
+
+    by_table: Mapping[str, Mapping[str, Sequence[int]]]
+    """By table and family, as `descriptors.retention_of` has it."""
+    read_ms: int
+
+
+NO_KEEPING = Keeping({}, 0)
+
+
+def contents(
+    rows: Iterable[tuple[bytes, Cells]], existing: Existing | None = None, keeping: Keeping = NO_KEEPING
+) -> Iterator[NewRow]:
     """Yield `fact` rows of `f` rows: only unusual facts; an ordinary region has none.
 
-    `changed`: its store files changed beside the WAL, or, for a master, it is open with a descriptor that replicates
-    less than its table's does; `bulkload`: a load that its server could no longer record.
+    `changed`: its store files changed beside the WAL, or it is open with a descriptor that replicates less (a master's)
+    or keeps less (a slave's) than its table's does; `bulkload`: a load that its server could no longer record.
     With `existing`, for a master: `content` of a region that is gone and had store files of replicated families.
     """
     first, names = "", frozenset[bytes]()
@@ -260,13 +275,17 @@ def contents(rows: Iterable[tuple[bytes, Cells]], existing: Existing | None = No
         table = text(cells, ContentRow.TABLE)
         families = existing.replicated.get(table or "", frozenset()) if existing else frozenset()
         is_ordinary = not is_gone and _is_ordinary(values, (b'"x"', b'"u"') if is_seen else (b'"x"',))
-        if is_ordinary and (not families or _replicating(families) in values[0]):
+        kept = keeping.by_table.get(table or "", {})
+        if is_ordinary and (not families or _replicating(families) in values[0]) and _has_kept(values[0], kept):
             continue
         tenures = (parse_tenure(value) for value in values)
         known = (tenure for tenure in tenures if tenure)
         life = life_of(known, replicated_only=existing is not None, is_seen=is_seen)
         base: NewRow = {"kind": "fact", "table": table, "region": region}
-        lazy_ms = existing.until_ms if existing and not is_gone and _replicates_less(life, families) else None
+        if existing:
+            lazy_ms = existing.until_ms if not is_gone and _replicates_less(life, families) else None
+        else:
+            lazy_ms = keeping.read_ms if _keeps_less(life, kept) else None
         if (changed_ms := latest(life.changed_ms, lazy_ms)) is not None:
             yield base | {"state": FactState.CHANGED, "write_ms": changed_ms}
         if existing and life.loaded_ms is not None:
@@ -320,6 +339,21 @@ def _replicates_less(life: Life, families: frozenset[str]) -> bool:
     never replicated.
     """
     return life.last is not None and life.last.closed_ms is None and not families <= set(life.last.replicated)
+
+
+def _has_kept(value: bytes, kept: Mapping[str, Sequence[int]]) -> bool:
+    """Return True if a tenure's column evidently says that its region keeps so much, or does not say what it keeps."""
+    if not kept or b'"k":' not in value:
+        return True
+    return b'"k":' + json.dumps(kept, separators=(",", ":"), ensure_ascii=False).encode() in value
+
+
+def _keeps_less(life: Life, kept: Mapping[str, Sequence[int]]) -> bool:
+    """Return True if a region is open with the descriptor from before its table was altered to keep more."""
+    if life.last is None or life.last.closed_ms is not None or not life.last.kept:
+        return False
+    now = life.last.kept
+    return any(keeps_more(now[family], kept[family]) for family in now.keys() & kept.keys())
 
 
 def _is_tenure(name: bytes) -> bool:

@@ -96,6 +96,8 @@ class StateTableSource(Source):
     """For a master: its regions."""
     places: Places | None = None
     """For a slave: its regions, and who vouches for them."""
+    keeping: codec.Keeping = codec.NO_KEEPING
+    """For a slave: what its tables keep."""
     witnessed: codec.Witnessed | None = None
     """For a slave, with a FILE from a witness: what it knows of single entries."""
     digits_per_partition: int = 4
@@ -138,7 +140,7 @@ class StateTableSource(Source):
             yield from codec.contents(rows, self.existing)
             return
         waiting = self.places.beginning_with(span.digit)
-        yield from codec.contents(codec.attended(rows, self.places, waiting))
+        yield from codec.contents(codec.attended(rows, self.places, waiting), keeping=self.keeping)
         self._look_again(self.places, waiting)
         yield from unattended_rows(waiting)
 

@@ -23,6 +23,7 @@ from status_tool.clients.zookeeper import parse_cluster_key, unwrap
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import NO_ROWS, PackedRows
+from status_tool.rules.descriptors import retention_of
 from status_tool.sources import codec, meta, state_table
 from status_tool.sources.interface import Source
 from status_tool.sources.meta import HostedRegion
@@ -363,6 +364,8 @@ def tenures(draw: st.DrawFn) -> bytes:
     written: dict[str, Any] = {name: draw(number) for name in "ots"}
     written |= {"r": draw(st.lists(st.sampled_from(["f", "x"]), max_size=2)), "a": draw(files), "b": draw(files)}
     written |= {name: draw(number) for name in "cmxu" if draw(st.booleans())}
+    if draw(st.booleans()):
+        written["k"] = {draw(st.sampled_from(["f", "g"])): [draw(st.sampled_from([1, 3])), 0, 600, 0, 0, 1]}
     value = json.dumps(written).replace('"x"', draw(st.sampled_from(['"x"', '"\\u0078"']))).encode()
     return value[: draw(st.sampled_from([None, None, -1]))]
 
@@ -377,11 +380,12 @@ def test_a_tenure_that_need_not_be_parsed_would_tell_nothing(written: list[tuple
         rows.append((f"f{region}".encode(), cells | {column(b"t"): cell(b"t")}))
     names = ["00", "0a", "a"]
     lazy = codec.Existing.of(names, 1_000, replicated={"t": frozenset({"f"})})
+    keeping = codec.Keeping({"t": {"f": (3, 0, 600, 0, 0, 1)}}, 1_000)
     for existing in (None, codec.Existing.of(names, 1_000), lazy):
-        found = list(codec.contents(rows, existing))
+        found = list(codec.contents(rows, existing, keeping))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(codec, "_is_ordinary", lambda *_: False)
-            assert list(codec.contents(rows, existing)) == found
+            assert list(codec.contents(rows, existing, keeping)) == found
 
 
 def test_regions_that_are_gone_are_known_by_the_first_bytes_of_their_names() -> None:
@@ -434,6 +438,33 @@ def test_a_region_of_a_master_that_is_open_with_a_descriptor_of_before_the_scope
     cells = {column(b"k" + int64(1) + int64(7)): cell(value), column(b"t"): cell(b"t")}
     existing = codec.Existing.of(["00"], 1_000, replicated={"t": frozenset(families)})
     found = list(codec.contents([(b"f00", cells)], existing))
+    assert [(row["state"], row["write_ms"]) for row in found] == [("changed", 1_000)] * changed
+
+
+@pytest.mark.parametrize(
+    ("kept", "closed", "changed"),
+    [
+        ('{"f":[3,0,2147483647,0,0,1]}', False, False),
+        ('{"f":[5,0,2147483647,0,0,1]}', False, False),  # it keeps more than its table's descriptor says
+        ('{"f":[1,0,2147483647,0,0,1]}', False, True),
+        ('{"f":[3,0,600,0,0,1]}', False, True),
+        ('{"f":[3,0,2147483647,0,0,0]}', False, True),
+        ('{"f":[1,0,2147483647,0,0,1]}', True, False),
+        (None, False, False),
+        ('{"g":[1,0,2147483647,0,0,1]}', False, False),
+    ],
+)
+def test_a_region_of_a_slave_that_is_open_with_a_descriptor_that_keeps_less(
+    kept: str | None, closed: bool, changed: bool
+) -> None:
+    """`alter` without reopening: until it is opened anew it drops what the descriptor promises to keep."""
+    family = {"versions": 3, "min_versions": 0, "ttl": 2**31 - 1, "keep_deleted": "FALSE"}
+    detail = {"families": {"f": {**family, "new_version_behavior": False, "mob": False}}, "durability": "USE_DEFAULT"}
+    assert retention_of(detail) == {"f": (3, 0, 2**31 - 1, 0, 0, 1)}
+    end, keeps = '"c":9,' if closed else "", "" if kept is None else f'"k":{kept},'
+    value = f'{{"o":2,"t":7,"s":12,{end}"r":["f"],{keeps}"a":{{}},"b":{{}}}}'.encode()
+    cells = {column(b"k" + int64(1) + int64(7)): cell(value), column(b"t"): cell(b"t")}
+    found = list(codec.contents([(b"f00", cells)], keeping=codec.Keeping({"t": retention_of(detail)}, 1_000)))
     assert [(row["state"], row["write_ms"]) for row in found] == [("changed", 1_000)] * changed
 
 
