@@ -557,6 +557,8 @@ class World:
             outcome = "refused"
         if outcome in ("done", "no answer"):
             self.apply(shipped)
+            if sink.tracker.clock() < self.created_ms:
+                self.blemishes.add("arrived before the table was made, by a clock that is behind")
             sink.tracker.batch_applied(shipped, lambda: self.fates(dice))
         elif outcome == "half":
             self.apply(shipped[: dice.below(len(shipped) + 1)])
