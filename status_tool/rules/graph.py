@@ -113,6 +113,25 @@ def same_ids(stations: Sequence[Station]) -> Iterator[str]:
                 )
 
 
+def barred(route: Route, stations: Iterable[Station]) -> str | None:
+    """Return why HBase stops a route's entries on the way, in words; None if it does not.
+
+    Two clusters of one id look to it like one that the entries come back to: an edge between them, or the last one of
+    such a route, shows nothing missing, because what HBase never ships there is not asked for.
+    """
+    ids = {station.name: station.cluster_id for station in stations}
+    passed = {ids.get(route[0].source, ""): route[0].source}
+    for hop in route:
+        own = ids.get(hop.target, "")
+        if own and own in passed:
+            return (
+                f"{passed[own]} and {hop.target} have the same cluster id {own}, and HBase ships no entry to a cluster "
+                "whose id it has passed"
+            )
+        passed[own] = hop.target
+    return None
+
+
 def routes_of(hops: Sequence[Hop], longest: int | None = None) -> list[Route]:
     """Return every route, the shortest first. Raises `UsageError` if there are more than `MAX_ROUTES`."""
     found: list[Route] = []

@@ -36,6 +36,7 @@ from status_tool.rules.graph import (
     Route,
     Station,
     along,
+    barred,
     between,
     covers,
     endless,
@@ -397,7 +398,7 @@ class _Search:
             self._check(dict.fromkeys(more.values()), number)
             for route in more:
                 rounds[route].append(number)
-        paths = tuple(CheckedPath(route, along(route, tuple(self._hops(route, rounds[route])))) for route in routes)
+        paths = tuple(CheckedPath(route, self._path(route, rounds[route], stations)) for route in routes)
         return self._found(stations, hops, paths)
 
     def _next(self, route: Route, rounds: list[int]) -> Hop | None:
@@ -415,6 +416,14 @@ class _Search:
             else:
                 return None
         return None
+
+    def _path(self, route: Route, rounds: Sequence[int], stations: Sequence[Station]) -> PathState:
+        """Return the state of a route."""
+        judged = along(route, tuple(self._hops(route, rounds)))
+        why = barred(route, stations)
+        if why is None or judged.reach is not Reach.COMPLETE:
+            return judged
+        return dataclasses.replace(judged, reach=Reach.UNVERIFIABLE, reasons=(why, *judged.reasons))
 
     def _hops(self, route: Route, rounds: Sequence[int]) -> Iterator[PathState]:
         """Yield the state of each hop of a route. Hops that were not reached count as in the first round."""

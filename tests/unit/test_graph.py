@@ -14,6 +14,7 @@ from status_tool.rules.graph import (
     Reach,
     Station,
     along,
+    barred,
     between,
     endless,
     hops_of,
@@ -101,6 +102,17 @@ def test_peers_that_lead_elsewhere() -> None:
     assert told.startswith("peer 2 of b leads to")
     (told,) = same_ids([a, Station("c", "a", "zk:2181:/c", ())])
     assert "a and c have the same cluster id" in told
+
+
+def test_two_clusters_of_one_id_stop_a_path() -> None:
+    """Also where another one lies between them: what HBase never ships looks like nothing to ask for."""
+    a, b, c = graph("ab bc")
+    twin = Station("c", "a", "zk:2181:/c", ())
+    assert barred((AB, BC), [a, b, c]) is None
+    assert "a and c have the same cluster id a" in (barred((AB, BC), [a, b, twin]) or "")
+    assert barred((BC,), [a, b, twin]) is None
+    unknown = [Station(one.name, "", one.cluster_key, one.peers) for one in (a, b, c)]
+    assert barred((AB, BC), unknown) is None
 
 
 def test_a_path_is_complete_only_with_all_its_hops() -> None:

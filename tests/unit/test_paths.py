@@ -196,6 +196,15 @@ def test_what_a_peer_in_the_middle_leaves_out_is_named(tmp_path: Path) -> None:
     assert (cell(result, "sun", "venus")["verdict"], result.exit_code) == ("not connected", 3), result
 
 
+def test_two_clusters_of_one_id_stop_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each edge is complete: HBase never ships entries of Sun from Earth to Venus, so none is asked for."""
+    monkeypatch.setitem(IDS, "venus", IDS["sun"])
+    result = paths(chain(tmp_path), "--json", "--from", "sun", "--to", "venus")
+    found = cell(result, "sun", "venus")
+    assert (result.exit_code, found["verdict"]) == (3, "unverifiable"), result
+    assert "same cluster id" in found["held_back_by"][0]
+
+
 def with_a_second_peer(path: Path, **changes: Any) -> None:
     """Peer 2, as peer 1 but for these changes."""
     with open_status(path) as file:
