@@ -262,6 +262,23 @@ def _a_hook_fails(run: Run) -> None:
     _lose_the_backlog(run)
 
 
+def _a_hook_fails_before_a_crash(run: Run) -> None:
+    """The queue of a peer that is younger than the server is drained, and never had the entry."""
+    here = run.world
+    server = here.host["a1"]
+    _a_hook_fails(run)
+    here.refresh_all()
+    here.advance(peer_versions.REFRESHED_MS + 1)
+    run.beat()
+    here.advance(peer_versions.REFRESHED_MS + 1)
+    run.beat()
+    server.running = server.session = False
+    here.move_regions(server)
+    here.split(server, 0)
+    run.ship_all()
+    here.advance(1)
+
+
 def _end_cleanly(run: Run, server: world.MasterServer) -> None:
     assert server.tracker is not None
     server.tracker.over, server.tracker.busy = True, None
@@ -627,6 +644,13 @@ def _of_no_region(_: Cells) -> tuple[int, list[bytes]]:
     [
         pytest.param(_heads_are_late, origins, "_reason", _trust_the_living, id="heads without the barrier"),
         pytest.param(_a_hook_fails, origins, "_blind_spot", lambda *_: None, id="hooks that failed"),
+        pytest.param(
+            _a_hook_fails_before_a_crash,
+            queue_proofs,
+            "has_doubts",
+            lambda _: False,
+            id="hooks that failed before a crash",
+        ),
         pytest.param(
             _a_table_is_lost, WriteTracker, "check_nothing_was_lost", _forget_without_a_word, id="a lost table"
         ),

@@ -101,6 +101,19 @@ def test_a_tracker_that_had_the_peer_in_force_settles_it() -> None:
         assert queue_facts([summary], [crashed, RUNNING], young).drained == drained
 
 
+@pytest.mark.parametrize(("health", "drained"), [({}, {7}), ({"errors": 0}, {7}), ({"errors": 2}, set[int]())])
+def test_heads_of_what_a_young_peer_skipped_have_to_be_known(health: dict[str, Any], drained: set[int]) -> None:
+    """Errors of the tracker do not matter where the peer was there all along: its queue had everything."""
+    summary = {"kind": "queue", "detail": json.dumps(SUMMARY)}
+    crashed = {**CRASHED, "detail": json.dumps({**health, "peers": {"1": (70, 0, 1, 5)}})}
+    old = {**PEER, "incarnation": 70, "version": 1}
+    young = {**old, "created_ms": STARTED + 1, "modified_ms": STARTED + 2}
+    found = queue_facts([summary], [crashed, RUNNING], young)
+    assert found.drained == drained
+    assert ("errors" in found.left.get(7, "")) == (not drained)
+    assert queue_facts([summary], [crashed, RUNNING], old).drained == {7}
+
+
 def test_a_file_without_queues_settles_nothing() -> None:
     """An older file, or one from a cluster whose queues could not be read."""
     assert queue_facts([], [CRASHED], PEER) == QueueFacts()
