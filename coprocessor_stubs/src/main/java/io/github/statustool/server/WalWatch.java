@@ -24,8 +24,8 @@ public final class WalWatch implements WALActionsListener, ServerComponent {
   private volatile String serverName;
   private volatile boolean closing;
   private volatile boolean archived;
-  /** Time when it was drained, from System.nanoTime; 0 if not closed yet. */
-  private long drainedAt;
+  /** Time when it was found to be drained, from System.nanoTime; 0 if it was not yet. */
+  private volatile long drainedAt;
 
   /** @param archiveWait after how many milliseconds a closed WAL counts as not archived */
   public WalWatch(AbstractFSWAL<?> wal, Runnable onClose, long archiveWait) {
@@ -69,12 +69,16 @@ public final class WalWatch implements WALActionsListener, ServerComponent {
     }
   }
 
-  /** Syncs the WAL. A closing WAL may not respond any more; then only what was durable before counts. */
+  /**
+   * Syncs the WAL. A closing WAL may not respond any more; then only what was durable before counts, once {@link
+   * #isOver} has found it drained: until then acknowledged entries (ASYNC_WAL) may be in its ring buffer, where nobody
+   * has counted them.
+   */
   @Override
   public void sync() throws IOException {
     if (!closing) {
       syncNow();
-    } else if (!isDurable()) {
+    } else if (drainedAt == 0 || !isDurable()) {
       throw new IOException("the write-ahead log closes, and its last entries may not be durable");
     }
   }

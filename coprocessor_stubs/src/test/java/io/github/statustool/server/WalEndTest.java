@@ -49,6 +49,7 @@ class WalEndTest {
   private final ObservedState observed = new ObservedState(Fixtures.health(), () -> 0);
   private final EventLoopGroup group = new NioEventLoopGroup(1);
   private final MultiVersionConcurrencyControl mvcc = new MultiVersionConcurrencyControl();
+  private final CountDownLatch closing = new CountDownLatch(1);
   private Wal wal;
   private WalWatch watch;
 
@@ -57,6 +58,7 @@ class WalEndTest {
   public static final class Hooks implements WALCoprocessor, WALObserver {
     private static WalStamper stamper;
     private static CountDownLatch open = new CountDownLatch(0);
+    private static CountDownLatch entered = new CountDownLatch(1);
 
     /** Made by HBase. */
     public Hooks() {}
@@ -69,6 +71,7 @@ class WalEndTest {
     @Override
     public void preWALWrite(ObserverContext<? extends WALCoprocessorEnvironment> ctx, RegionInfo info, WALKey key,
         WALEdit edit) throws IOException {
+      entered.countDown();
       try {
         open.await();
       } catch (InterruptedException e) {
@@ -134,9 +137,10 @@ class WalEndTest {
     conf.setBoolean("fs.file.impl.disable.cache", true);
     Hooks.stamper = new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, observed, Fixtures.health());
     Hooks.open = new CountDownLatch(0);
+    Hooks.entered = new CountDownLatch(1);
     wal = new Wal(conf, new Path(folder.toUri()), group);
     wal.init();
-    watch = new WalWatch(wal, () -> { }, WAIT_MS);
+    watch = new WalWatch(wal, closing::countDown, WAIT_MS);
     watch.counts(Hooks.stamper::appended);
     wal.registerWALActionsListener(watch);
   }
@@ -188,6 +192,22 @@ class WalEndTest {
   }
 
   @Test
+  void aWalThatClosesVouchesForNothingBeforeItIsDrained() throws Exception {
+    watch.sync();
+    Hooks.open = new CountDownLatch(1);
+    append();
+    Hooks.entered.await(); // HBase drops what is still in the ring buffer when it closes a WAL
+    CompletableFuture<Void> closed = WalSyncer.inNewThread(wal::close);
+    closing.await();
+    assertEquals(0, head(), "acknowledged, and in no head");
+    assertThrows(IOException.class, watch::sync);
+    Hooks.open.countDown();
+    closed.get();
+    assertEquals(1, head());
+    assertTrue(watch.isOver());
+  }
+
+  @Test
   void aWalThatNobodyWroteToEndsDurable() throws IOException {
     wal.shutdown();
     assertTrue(watch.isOver());
@@ -200,6 +220,9 @@ class WalEndTest {
     watch.sync();
     wal.fenced = true;
     append();
+    while (head() < 2) {
+      Thread.sleep(1);
+    }
     wal.shutdown();
     assertFalse(watch.isOver(), "it may still be archived");
     Thread.sleep(WAIT_MS + 50);
