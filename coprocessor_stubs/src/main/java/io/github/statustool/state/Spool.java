@@ -1,5 +1,6 @@
 package io.github.statustool.state;
 
+import io.github.statustool.state.StateTable.ServerRow;
 import java.io.BufferedReader;
 import java.io.FileNotFoundException;
 import java.io.IOException;
@@ -10,6 +11,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Predicate;
+import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
@@ -74,13 +77,18 @@ public final class Spool implements TableMark.MarkFile {
   /**
    * Puts the rows of all files into the table. A file is deleted only after all its rows are stored. A damaged file
    * stays for an operator to inspect, and does not prevent other files from being read.
+   *
+   * <p>The rows of servers come last, as in a flush: they vouch for the others, of which a failed write may have stored
+   * some only.
    */
   public int drain(StateStore store) throws IOException {
     int files = 0;
     IOException failure = null;
     for (FileStatus file : list()) {
       try {
-        store.put(read(file.getPath()));
+        List<StateRow> rows = read(file.getPath());
+        store.put(rowsOf(rows, row -> !isServer(row)));
+        store.put(rowsOf(rows, Spool::isServer));
         fileSystem().delete(file.getPath(), false);
         files++;
       } catch (FileNotFoundException e) {
@@ -93,6 +101,14 @@ public final class Spool implements TableMark.MarkFile {
       throw failure;
     }
     return files;
+  }
+
+  private static List<StateRow> rowsOf(List<StateRow> rows, Predicate<StateRow> wanted) {
+    return rows.stream().filter(wanted).collect(Collectors.toList());
+  }
+
+  private static boolean isServer(StateRow row) {
+    return row.key.length > 0 && row.key[0] == ServerRow.TYPE;
   }
 
   @Override

@@ -68,6 +68,19 @@ class SpoolTest {
   }
 
   @Test
+  void theRowOfAServerIsWrittenLastAndNotAfterAFailure() throws IOException {
+    StateRow server = new StateRow(Bits.ascii("o")).add(ServerRow.FINAL_MS, 9, 9);
+    spool.write(5, 1234, List.of(server, row()));
+    store.afterHeads = () -> store.down = true;
+    assertThrows(IOException.class, () -> spool.drain(store));
+    assertEquals(List.of("hrow"), store.log);
+    store.afterHeads = () -> { };
+    store.down = false;
+    assertEquals(1, spool.drain(store));
+    assertEquals(List.of("hrow", "hrow", "o"), store.log);
+  }
+
+  @Test
   void aFileStaysUntilItsRowsAreInTheTable() throws IOException {
     spool.write(5, 1234, List.of(row()));
     store.down = true;
