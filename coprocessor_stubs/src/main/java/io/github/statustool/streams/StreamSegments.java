@@ -94,9 +94,9 @@ final class StreamSegments {
     storedVersion = Math.max(storedVersion, written);
   }
 
-  /** Marks it as not written. */
+  /** Marks it as not written. A write that is under way may be one of those that the table has lost. */
   synchronized void forgetStored() {
-    storedVersion = -1;
+    version++;
   }
 
   synchronized boolean isStored() {

@@ -111,6 +111,17 @@ class WriteThroughTest {
   }
 
   @Test
+  void aWriteThatIsUnderWayDoesNotCountWhenTheTableHasGoneBack() {
+    store.down = true;
+    write(0, 3);
+    List<Change> changes = new ArrayList<>();
+    applied.collect(changes, 0);
+    applied.forgetFlushes();
+    changes.forEach(Change::stored);
+    assertEquals(List.of(segment(0, 3)), pending());
+  }
+
+  @Test
   void unstampedEntriesAreWrittenWithAFlushAndOnce() {
     writeThrough.write(Fixtures.batch(Fixtures.entry("a", 3, null)));
     assertEquals(0, store.asyncPuts);
