@@ -239,13 +239,17 @@ class HdfsSource(Source):
                 elif part.deep:
                     walk.add([path])
 
+    def _is_mount_point(self, folder: str) -> bool:
+        """Return True for a mount point of a view, which is there even if nothing is where it leads to."""
+        return isinstance(self.endpoint, RpcEndpoint) and any(folder == path for path, _ in self.endpoint.mounts)
+
     def _unlisted(self, folder: str, refusal: Refused) -> Iterator[NewRow]:
         """Yield the row of a folder that cannot be listed.
 
         None for a slave's that is gone: the master's files below it count as missing. A master's may have been renamed
         to where nobody looks any more.
         """
-        if not self.tolerant and refusal.is_absent:
+        if refusal.is_absent and (not self.tolerant or self._is_mount_point(folder)):
             return
         if not self.tolerant:
             raise Refused(refusal.name, f"{folder} cannot be listed: {refusal}") from None

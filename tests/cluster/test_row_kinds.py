@@ -170,7 +170,7 @@ def test_a_delete_on_one_side_only(pair: Pair, status: Path) -> None:
     pair.master.admin.put_rows("deleted", "f", 40)
     pair.wait_same("deleted")
     pair.slave.admin.delete_rows("deleted", 1, start=30)
-    document = settled(pair, status, "deleted", 1, "--rows=all")
+    document = settled(pair, status, "deleted", 1, "--rows=all", "--accept-drift=deleted")
     assert regions(document) == {"complete": 1, "differs": 1}
     assert (document["verdict"], document["hbase"]["verdict"]) == ("incomplete", "incomplete")
     (problem,) = document["problems"]

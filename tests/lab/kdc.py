@@ -116,8 +116,8 @@ class Kdc:
 
     def expired_ticket(self, name: str, cache: Path) -> Path:
         """A ticket cache whose ticket is over."""
-        self.ticket(name, cache, lifetime_s=1)
-        end = time.time() + 2  # tickets have whole seconds
+        self.ticket(name, cache, lifetime_s=3)  # the KDC, too, has to come before its end
+        end = time.time() + 4  # tickets have whole seconds
         wait_until(lambda: time.time() > end, what="the ticket is over")
         return cache
 
