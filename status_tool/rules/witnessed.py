@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from status_tool.printable import iso
+from status_tool.rules.content import SKEW_MS
 from status_tool.rules.peer_versions import REFRESHED_MS
 from status_tool.rules.peers import PeerFacts, own_shipping
 from status_tool.vocabulary.details import is_number
@@ -16,9 +17,6 @@ from status_tool.vocabulary.header import Header
 REOPENED_MS = 600_000
 """Within this time all regions of a table have been opened with a new descriptor, unless it was altered without that.
 """
-
-CLOCKS_MS = 30_000
-"""Difference that the clocks of the NameNode and the HBase master may have."""
 
 SETTLED_MS = 120_000
 """An entry whose write time is so long before the cut was in a WAL by the cut: clocks differ by half a minute at most,
@@ -85,7 +83,7 @@ def table_findings(
     if not is_number(altered_ms):
         return
     first_ms: Any = known.get("opened_ms")
-    if is_number(first_ms) and first_ms < altered_ms - CLOCKS_MS:
+    if is_number(first_ms) and first_ms < altered_ms - SKEW_MS:  # of the NameNode and the HBase master
         note = (
             f"its descriptor was changed at {iso(altered_ms)}, and a region is open since {iso(first_ms)} with the one"
             " before (REOPEN_REGIONS): what it writes may not be replicated; open its regions anew"

@@ -245,7 +245,7 @@ def _prefix(region: str) -> bytes:
 
 @dataclass(frozen=True)
 class Keeping:
-    """What a slave's tables keep by their descriptors, which a region need not have been opened with."""
+    """Retention of a slave's tables by their descriptors, which a region need not have been opened with."""
 
     by_table: Mapping[str, Mapping[str, Sequence[int]]]
     """By table and family, as `descriptors.retention_of` has it."""
