@@ -103,7 +103,7 @@ def retention_of(descriptor: Mapping[str, Any]) -> dict[str, Sequence[int]]:
     """
     is_durable = int(descriptor.get("durability") not in _LOSSY)
     found: dict[str, Sequence[int]] = {}
-    for name, family in _families(descriptor).items():
+    for name, family in sorted(_families(descriptor).items()):
         values = [setting.of(family) for setting in _SETTINGS if setting.key != "mob"]
         if None not in values:
             ranks = (setting.rank(value) for setting, value in zip(_SETTINGS, values, strict=False))

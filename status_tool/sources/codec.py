@@ -265,6 +265,7 @@ def contents(
     With `existing`, for a master: `content` of a region that is gone and had store files of replicated families.
     """
     first, names = "", frozenset[bytes]()
+    keeps = {table: _keeping(kept) for table, kept in keeping.by_table.items()}
     for key, cells in rows:
         region = key[1:].decode("ascii", errors="replace")
         if existing and region[:1] != first:
@@ -275,9 +276,10 @@ def contents(
         table = text(cells, ContentRow.TABLE)
         families = existing.replicated.get(table or "", frozenset()) if existing else frozenset()
         is_ordinary = not is_gone and _is_ordinary(values, (b'"x"', b'"u"') if is_seen else (b'"x"',))
-        kept = keeping.by_table.get(table or "", {})
-        if is_ordinary and (not families or _replicating(families) in values[0]) and _has_kept(values[0], kept):
+        is_usual = not families or (is_ordinary and _replicating(families) in values[0])
+        if is_ordinary and is_usual and _has_kept(values[0], keeps.get(table or "", b"")):
             continue
+        kept = keeping.by_table.get(table or "", {})
         tenures = (parse_tenure(value) for value in values)
         known = (tenure for tenure in tenures if tenure)
         life = life_of(known, replicated_only=existing is not None, is_seen=is_seen)
@@ -341,11 +343,14 @@ def _replicates_less(life: Life, families: frozenset[str]) -> bool:
     return life.last is not None and life.last.closed_ms is None and not families <= set(life.last.replicated)
 
 
-def _has_kept(value: bytes, kept: Mapping[str, Sequence[int]]) -> bool:
+def _keeping(kept: Mapping[str, Sequence[int]]) -> bytes:
+    """Return the part of a tenure's column that says that its region keeps so much; empty: that is not known."""
+    return b'"k":' + json.dumps(kept, separators=(",", ":"), ensure_ascii=False).encode() if kept else b""
+
+
+def _has_kept(value: bytes, kept: bytes) -> bool:
     """Return True if a tenure's column evidently says that its region keeps so much, or does not say what it keeps."""
-    if not kept or b'"k":' not in value:
-        return True
-    return b'"k":' + json.dumps(kept, separators=(",", ":"), ensure_ascii=False).encode() in value
+    return not kept or b'"k":' not in value or kept in value
 
 
 def _keeps_less(life: Life, kept: Mapping[str, Sequence[int]]) -> bool:

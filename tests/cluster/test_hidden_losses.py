@@ -174,6 +174,24 @@ def test_a_scope_that_is_raised_while_its_table_is_disabled(pair: Pair, status: 
     assert (result.exit_code, codes(result)) == (3, {"content-changed"}), result
 
 
+def test_a_table_that_is_altered_without_opening_its_regions_anew(pair: Pair, status: Path) -> None:
+    """Descriptors say one thing, and open regions do another: a scope on the master, a TTL on the slave."""
+    admin, slave = pair.master.admin, pair.slave.admin
+    for table in ("lazy", "brief"):
+        pair.create_table(table, {"f": 1, "l": 0})
+        admin.put_rows(table, "f", 5)
+        pair.wait_same(table, ["f"])
+    slave.set_ttl("brief", "f", 3_600)
+    slave.set_ttl("brief", "f", 2**31 - 1, reopen=False)
+    admin.set_scope("lazy", "l", 1, reopen=False)
+    admin.put_rows("lazy", "l", 5)
+    pair.write_master(status, "--table", "lazy", "--table", "brief", "--wait", "90", "--drained")
+    result = pair.check(status, "--table", "lazy", "--table", "brief", "--wait", "20")
+    found = {(problem["table"], problem["code"]) for problem in result.json["problems"]}
+    assert (result.exit_code, found) == (3, {("lazy", "content-changed"), ("brief", "slave-changed")}), result
+    assert not slave.rows("lazy")[5:]
+
+
 def test_a_server_of_the_master_without_write_ahead_logs(pair: Pair, early: Early, status: Path) -> None:
     """Its WAL folder is empty all its life, so that it looks like one that has never written."""
     wait_until(lambda: time.time() > early.settled_s, 120, "its end lies back")

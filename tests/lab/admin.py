@@ -237,16 +237,17 @@ class Admin:
     def drop_family(self, table: str, family: str) -> None:
         self.call("drop_family", table=table, family=family)
 
-    def set_scope(self, table: str, family: str, scope: int) -> None:
-        self.call("set_scope", table=table, family=family, scope=scope)
+    def set_scope(self, table: str, family: str, scope: int, *, reopen: bool = True) -> None:
+        """Alter the table; `reopen` its regions, or leave them as they are, which HBase 2.6 can."""
+        self.call("set_scope", table=table, family=family, scope=scope, reopen=reopen)
 
     def set_versions(self, table: str, family: str, versions: int) -> None:
         """Keep so many versions from now on, and no deleted cell."""
         self.call("set_versions", table=table, family=family, versions=versions)
 
-    def set_ttl(self, table: str, family: str, seconds: int) -> None:
-        """Keep cells so long from now on."""
-        self.call("set_ttl", table=table, family=family, seconds=seconds)
+    def set_ttl(self, table: str, family: str, seconds: int, *, reopen: bool = True) -> None:
+        """Keep cells so long from now on; `reopen` as for `set_scope`."""
+        self.call("set_ttl", table=table, family=family, seconds=seconds, reopen=reopen)
 
     def set_durability(self, table: str, durability: str) -> None:
         """One of HBase's, such as "SKIP_WAL" or "USE_DEFAULT"."""

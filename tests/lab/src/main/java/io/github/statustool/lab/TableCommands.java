@@ -2,6 +2,10 @@ package io.github.statustool.lab;
 
 import java.io.IOException;
 import java.util.Map;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.apache.hadoop.hbase.KeepDeletedCells;
 import org.apache.hadoop.hbase.NamespaceDescriptor;
 import org.apache.hadoop.hbase.TableName;
@@ -34,8 +38,7 @@ final class TableCommands {
     commands.put("set_scope", args -> done(() -> setScope(args)));
     commands.put("set_durability", args -> done(() -> setDurability(args)));
     commands.put("set_versions", args -> done(() -> setVersions(args)));
-    commands.put("set_ttl", args -> done(() ->
-        admin.modifyColumnFamily(args.table(), changed(args).setTimeToLive(args.integer("seconds")).build())));
+    commands.put("set_ttl", args -> done(() -> alter(args, changed(args).setTimeToLive(args.integer("seconds")))));
   }
 
   /** A step without a result. */
@@ -81,7 +84,23 @@ final class TableCommands {
   }
 
   private void setScope(Args args) throws IOException {
-    admin.modifyColumnFamily(args.table(), changed(args).setScope(args.integer("scope")).build());
+    alter(args, changed(args).setScope(args.integer("scope")));
+  }
+
+  private void alter(Args args, ColumnFamilyDescriptorBuilder family) throws IOException {
+    if (args.flag("reopen")) {
+      admin.modifyColumnFamily(args.table(), family.build());
+      return;
+    }
+    TableDescriptorBuilder table = TableDescriptorBuilder.newBuilder(admin.getDescriptor(args.table()));
+    try {
+      // Of HBase 2.6 (HBASE-25549), which 2.5 is compiled without.
+      Object changed = Admin.class.getMethod("modifyTableAsync", TableDescriptor.class, boolean.class)
+          .invoke(admin, table.modifyColumnFamily(family.build()).build(), false);
+      ((Future<?>) changed).get(1, TimeUnit.MINUTES);
+    } catch (ReflectiveOperationException | InterruptedException | ExecutionException | TimeoutException e) {
+      throw new IOException(e);
+    }
   }
 
   private void setDurability(Args args) throws IOException {
