@@ -440,6 +440,7 @@ _SLAVE_EVENTS = {
     "arrived_ms": optional(is_number),
     "born_ms": optional(is_number),
     "first_born_ms": optional(is_number),
+    "skipped_ms": optional(is_number),
     "written_by": optional(map_of(is_number)),
     "deleted_by": optional(map_of(is_number)),
     "dropped_ms": optional(map_of(is_number)),
@@ -485,8 +486,9 @@ class _SlaveTable:
         """Return what the trackers have seen of the table, with what its regions' ledgers and its state table show."""
         others = (_newest_of_others(self.descriptor.get(name), master_id) for name in ("written_by", "deleted_by"))
         by_clusters: Mapping[str, int] = self.descriptor.get("written_by") or {}
-        # Those of HBase's Import name the cluster that they write to.
-        own_ms = max((moment for ids, moment in by_clusters.items() if ids in ("", slave_id)), default=0)
+        # Those of HBase's Import name the cluster that they write to. Replication bypasses no WAL.
+        own = (moment for ids, moment in by_clusters.items() if ids in ("", slave_id))
+        own_ms = max(self.descriptor.get("skipped_ms") or 0, *own, 0)
         written_ms, deleted_ms = others
         return Seen(self.born_ms, self.dropped_ms, changed_ms, back_ms, written_ms, deleted_ms, own_ms)
 
