@@ -139,7 +139,7 @@ OWN: dict[str, Any] = {
     "written", [{"written_by": {"": 20_000}}, {"written_by": {SLAVE.cluster_id: 20_000}}, {"skipped_ms": 20_000}]
 )
 def test_what_the_slaves_own_clients_wrote_is_a_doubt(written: dict[str, Any]) -> None:
-    """They may have deleted what had arrived. HBase's Import names the cluster that it writes to; some bypass the WAL."""
+    """They may have deleted what had arrived. HBase's Import names the cluster it writes to; some bypass the WAL."""
     theirs = {**TABLE, "arrived_ms": 1, **written}
     outcome = judged(theirs)
     problem = only(outcome)
