@@ -502,14 +502,11 @@ class _SlaveTable:
         """Return the part of `now` that took nothing away, as it had happened before the first entry arrived.
 
         The slave's servers' clocks may differ. So what could have come first counts as later, but for the table's one
-        birth, and a change of its store files. A state table that went back is one where the table has held nothing
-        before: chains are whole from their first entry on, so that all entries arrived, and all that happened was
-        recorded, after that. For an arrival is written with a table's segments, the first and later ones: where some
-        are left, so is the first arrival at the server that wrote them. And pruning leaves every region a stream with
-        its segments.
+        birth, and a change of its store files. A state table that went back took nothing from a table that was created
+        after that. The first arrival is no such proof: segments of a server that has gone are taken over by another
+        one, which writes them again and knows nothing of their arrival.
         """
-        held_ms = self.held_from_ms
-        back_ms = None if held_ms is None else _until(now.back_ms, held_ms - 2 * CLOCK_MARGIN_MS - 1)
+        back_ms = None if self.born_ms is None else _until(now.back_ms, self.born_ms - 2 * CLOCK_MARGIN_MS - 1)
         if self.arrived_ms is None:
             return Seen(now.born_ms, now.dropped_ms, now.changed_ms, back_ms, own_ms=now.own_ms)
         is_reborn = self.first_born_ms is not None and self.first_born_ms != self.born_ms

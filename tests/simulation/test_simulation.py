@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from tests.simulation.dice import STEP_BYTES, numbers
-from tests.simulation.random_runs import played
+from tests.simulation.random_runs import played, played_once
 from tests.simulation.steps import SWITCHES, Run
 
 RANDOM_STEPS = int(os.environ.get("SIMULATION_STEPS", "150000"))
@@ -67,6 +67,12 @@ class _Logged:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             note("\n".join(self.run.world.log))
+
+
+@pytest.mark.parametrize("seed", [41736711, 493974098])
+def test_runs_that_broke_a_promise_once(seed: int) -> None:
+    """Found at random: a first arrival that was lost with its region, and one by a clock that is behind."""
+    assert played_once(seed).seen["steps"] > 0
 
 
 @pytest.mark.slow
