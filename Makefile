@@ -117,7 +117,7 @@ bench-docs: $(BENCH)/installed ## The table in docs/performance.md from bench/re
 
 soak: setup ## The trackers at full speed and under fault for SOAK seconds (600), and ten times the simulation's steps
 	cd coprocessor_stubs && mvn -B -ntp test -Dtest=SoakTest -DargLine="-Dsoak.seconds=$(or $(SOAK),600)"
-	SIMULATION_STEPS=1500000 GRAPH_STEPS=60000 $(BIN)/python -m pytest tests/simulation
+	SIMULATION_STEPS=1000000 GRAPH_STEPS=60000 $(BIN)/python -m pytest tests/simulation
 
 clean: ## Remove what was built
 	rm -rf $(VENV) $(BENCH) coprocessor_stubs/target tests/lab/target *.egg-info build dist

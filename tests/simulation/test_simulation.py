@@ -20,7 +20,7 @@ from tests.simulation.dice import STEP_BYTES, numbers
 from tests.simulation.random_runs import played, played_once
 from tests.simulation.steps import SWITCHES, Run
 
-RANDOM_STEPS = int(os.environ.get("SIMULATION_STEPS", "150000"))
+RANDOM_STEPS = int(os.environ.get("SIMULATION_STEPS", "100000"))
 MACHINE_STEPS = 5_000
 
 
