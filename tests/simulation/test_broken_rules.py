@@ -16,7 +16,6 @@ from status_tool.rules.segments import Fold, fold
 from status_tool.sources import codec
 from status_tool.vocabulary.state_rows import column
 from tests.simulation import observer, pruner, world
-from tests.simulation import tracker as simulated
 from tests.simulation.dice import Dice
 from tests.simulation.observer import MASTER_ID, Observation
 from tests.simulation.random_runs import played_once
@@ -564,14 +563,6 @@ def _a_region_of_events_is_lost(run: Run) -> None:
     run.beat()
 
 
-def _an_arrival_is_lost(run: Run) -> None:
-    """As before; then entries arrive at servers that know nothing of the first ones, long after that was noticed."""
-    _a_region_of_events_is_lost(run)
-    run.world.advance(61_000)
-    _applied_once_more(run)
-    run.beat()
-
-
 def _a_quiet_server_is_left(run: Run) -> None:
     """As before, but one server lives through it, which has written nothing of its own since the snapshot."""
     here = run.world
@@ -588,28 +579,6 @@ def _a_quiet_server_is_left(run: Run) -> None:
     host.running = host.session = False
     here.hosting()
     here.slave_store.restore(nightly)
-    run.beat()
-
-
-def _an_arrival_goes_with_the_table(run: Run) -> None:
-    """The snapshot is older than the first arrival. Before anybody notices, a handler writes all that it has applied.
-
-    Long after it was noticed, entries arrive at a server that knows nothing of the first ones.
-    """
-    here = run.world
-    run.ask()
-    nightly = here.slave_store.snapshot()
-    _applied_once_more(run)
-    run.beat()
-    here.truncate_slave()
-    here.advance(11_000)
-    run.beat()
-    here.slave_store.restore(nightly)
-    _applied_once_more(run)
-    _others_take_over(run)
-    run.beat()
-    here.advance(61_000)
-    _applied_once_more(run)
     run.beat()
 
 
@@ -659,9 +628,6 @@ def _of_no_region(_: Cells) -> tuple[int, list[bytes]]:
         ),
         pytest.param(_a_region_of_heads_is_lost, codec, "marked_regions", _of_no_region, id="a lost region of heads"),
         pytest.param(_a_region_of_events_is_lost, codec, "marked_regions", _of_no_region, id="a lost region of events"),
-        pytest.param(
-            _an_arrival_is_lost, Recorder, "mark_tables", lambda _: None, id="a lost arrival that does not count"
-        ),
         pytest.param(_heads_are_late, Recorder, "flush", _echo_first, id="an echo before its heads"),
         pytest.param(
             _a_filter_was_narrower, SinkTracker, "whole_families", _whole_by_its_stamp, id="a narrower filter"
@@ -711,9 +677,6 @@ def _of_no_region(_: Cells) -> tuple[int, list[bytes]]:
             "is_below_its_mark",
             lambda _: False,
             id="a mark that nobody compares but at its start",
-        ),
-        pytest.param(
-            _an_arrival_goes_with_the_table, simulated, "AGAIN_MS", 1 << 60, id="an arrival that is written once"
         ),
     ],
 )
