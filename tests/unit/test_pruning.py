@@ -155,11 +155,12 @@ def test_a_verdict_on_a_slave_that_was_not_proven_to_have_what_is_pruned() -> No
 
 
 @pytest.mark.parametrize(("pruned", "lost"), [(False, False), (True, True)])
-def test_a_slave_whose_state_table_went_back_before_the_first_arrival_that_it_knows(pruned: bool, lost: bool) -> None:
+def test_a_slave_whose_state_table_went_back_before_the_table_was_created(pruned: bool, lost: bool) -> None:
     """It may have held, and lost, what was pruned: a FILE2 from before that proved that it had arrived."""
     marks = {"pruned": [[ONE_BYTES.hex(), 25_000]]} if pruned else {}
     ours = changed(OURS, "table", detail=json.dumps(json.loads(DETAIL) | marks))
-    theirs = changed(THEIRS, "table", detail=json.dumps(json.loads(DETAIL) | {"arrived_ms": 105_001}))
+    since = dict.fromkeys(("born_ms", "first_born_ms", "arrived_ms"), 105_001)
+    theirs = changed(THEIRS, "table", detail=json.dumps(json.loads(DETAIL) | since))
     outcome = verify_rows(ours, theirs, MASTER, replace(SLAVE, state_back_ms=45_000), Scope(check_hdfs=False))
     assert [problem.code for problem in outcome.problems] == ["slave-state-lost"] * lost
 
