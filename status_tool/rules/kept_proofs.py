@@ -26,8 +26,8 @@ BY_ROWS, BY_WORD = "rows", "word"
 """Who vouches: the rows were compared, or the operator says so (`--since`)."""
 MOST_NAMES = 10
 """Number of tables that a notice names."""
-_MOMENTS = ("born_ms", "changed_ms", "back_ms", "written_ms", "deleted_ms")
-_SEEN = {**dict.fromkeys((*_MOMENTS, "own_ms"), optional(is_number)), "dropped_ms": optional(map_of(is_number))}
+_MOMENTS = ("born_ms", "changed_ms", "back_ms", "written_ms", "deleted_ms", "own_ms")
+_SEEN = {**dict.fromkeys(_MOMENTS, optional(is_number)), "dropped_ms": optional(map_of(is_number))}
 _KEPT = {
     "until_ms": is_number,
     "families": list_of(is_text),
@@ -104,8 +104,7 @@ def kept_of(detail: Any) -> KeptBaseline | None:
 
 def seen_of(detail: Mapping[str, Any]) -> Seen:
     """Read the JSON."""
-    moments = {name: detail.get(name) for name in (*_MOMENTS, "own_ms")}
-    return Seen(dropped_ms=detail.get("dropped_ms") or {}, **moments)
+    return Seen(dropped_ms=detail.get("dropped_ms") or {}, **{name: detail.get(name) for name in _MOMENTS})
 
 
 def told(kept: Mapping[str, KeptBaseline], undo: str = "; --forget TABLE takes it back") -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from status_tool.rules.content import SKEW_MS
 from status_tool.rules.segments import Hole, Segment, is_later, latest
 from status_tool.rules.server_settings import lacking_all_entries
 from status_tool.rules.streams import Head, StreamRule, StreamVerdict, head_of, judge_stream
@@ -15,8 +16,6 @@ from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.state_rows import WRITER
 from status_tool.vocabulary.verdicts import INCOMPLETE_REGIONS
 
-APART_MS = 30_000
-"""By so much clocks may differ."""
 _Stream = tuple[int | None, int]
 _Judged = tuple[Head, StreamVerdict]
 
@@ -47,7 +46,7 @@ def second_proof(master: Header, facts: WitnessFacts | None, slave_servers: Iter
     return SecondProof(
         origin_id(master.cluster_id),
         f"the slave's trackers do not record each entry by itself ({live})" if live else None,
-        None if until_ms is None else until_ms + APART_MS,
+        None if until_ms is None else until_ms + SKEW_MS,
         None if doubts or facts is None else facts.since_ms,
         master.barrier_issued_ms or 0,
         {} if facts is None else facts.withheld,
@@ -138,7 +137,7 @@ def _was_not_sent(newest: Head, sent: int, family: str, rule: StreamRule, second
         return False
     is_asked = is_later(newest.write_ms, latest(second.all_since_ms, rule.since.of(newest.table)))
     is_sent = family not in second.withheld.get(newest.table or "", ())
-    return is_asked and is_sent and newest.write_ms <= second.barrier_ms - APART_MS
+    return is_asked and is_sent and newest.write_ms <= second.barrier_ms - SKEW_MS
 
 
 def _by_family(streams: Iterable[_Judged]) -> dict[str, list[_Judged]]:

@@ -484,12 +484,13 @@ class _SlaveTable:
 
     def seen(self, changed_ms: int | None, back_ms: int | None, master_id: str, slave_id: str) -> Seen:
         """Return what the trackers have seen of the table, with what its regions' ledgers and its state table show."""
-        others = (_newest_of_others(self.descriptor.get(name), master_id) for name in ("written_by", "deleted_by"))
+        written_ms, deleted_ms = (
+            _newest_of_others(self.descriptor.get(name), master_id) for name in ("written_by", "deleted_by")
+        )
         by_clusters: Mapping[str, int] = self.descriptor.get("written_by") or {}
         # Those of HBase's Import name the cluster that they write to. Replication bypasses no WAL.
         own = (moment for ids, moment in by_clusters.items() if ids in ("", slave_id))
         own_ms = max(self.descriptor.get("skipped_ms") or 0, *own, 0)
-        written_ms, deleted_ms = others
         return Seen(self.born_ms, self.dropped_ms, changed_ms, back_ms, written_ms, deleted_ms, own_ms)
 
     def writers(self, after_ms: int | None, master_id: str) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ def find_lost(master: Settings, slave: Settings, request: Request, check: Check,
 
 
 def _is_lost(group: Group) -> bool:
-    return group.table is not None and group.kind in (*LACKING, _DIFFERS)
+    return group.kind in (*LACKING, _DIFFERS)
 
 
 def _missing_entries(

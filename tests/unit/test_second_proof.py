@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from status_tool.rules.content import SKEW_MS
 from status_tool.rules.context import build_context
 from status_tool.rules.evident import verdicts_of
 from status_tool.rules.queue_proofs import QueueFacts
-from status_tool.rules.second_proof import APART_MS
 from status_tool.rules.server_settings import SINGLE_ENTRIES
 from status_tool.rules.tables import table_ages
 from status_tool.rules.witnessed import WitnessFacts
@@ -27,7 +27,7 @@ from tests.judgement import verify_rows
 Row = dict[str, Any]
 SENDER = "00000000-0000-0001-0000-000000000002"
 MS = 1_700_000_000_000
-END = MS + 3 * APART_MS
+END = MS + 3 * SKEW_MS
 IDS = (4, 5, 9, 12)
 SERVER = "a,1,1"
 MASTER = Header(
@@ -164,7 +164,7 @@ def test_an_entry_that_the_witness_was_not_sent_is_a_contradiction() -> None:
         {"facts": WitnessFacts("its peer w has its own endpoint", since_ms=1)},
         {"facts": WitnessFacts(since_ms=MS)},
         {"facts": WitnessFacts(since_ms=1, withheld={"t": ("f",)})},
-        {"written_ms": END - APART_MS + 1},
+        {"written_ms": END - SKEW_MS + 1},
         {"since": Baseline(by_table={"t": MS})},
     )
     for excuse in excuses:
@@ -187,4 +187,4 @@ def test_a_slave_that_does_not_record_each_entry_asks_the_trackers_alone() -> No
         assert any("the trackers alone were asked" in notice and "b,1,1" in notice for notice in outcome.notices)
     gone = {"kind": "server", "server": "c,1,1", "origin": 8, "role": "r", "live": False, "final_ms": MS}
     assert not contradictions(check(by_id=(), servers=[gone]))
-    assert contradictions(check(by_id=(), servers=[{**gone, "final_ms": MS - APART_MS - 1}]))
+    assert contradictions(check(by_id=(), servers=[{**gone, "final_ms": MS - SKEW_MS - 1}]))
