@@ -8,7 +8,6 @@ import struct
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -265,7 +264,10 @@ def contents(
     With `existing`, for a master: `content` of a region that is gone and had store files of replicated families.
     """
     first, names = "", frozenset[bytes]()
-    keeps = {table: _keeping(kept) for table, kept in keeping.by_table.items()}
+    replicates = {
+        table: _part("r", sorted(families)) for table, families in (existing.replicated if existing else {}).items()
+    }
+    keeps = {table: _part("k", kept) for table, kept in keeping.by_table.items()}
     for key, cells in rows:
         region = key[1:].decode("ascii", errors="replace")
         if existing and region[:1] != first:
@@ -274,20 +276,19 @@ def contents(
         values = [value for name, (value, _) in cells.items() if _is_tenure(name)]
         is_seen = existing is None or existing.is_covered(number(cells, ContentRow.REGION_ID))
         table = text(cells, ContentRow.TABLE)
-        families = existing.replicated.get(table or "", frozenset()) if existing else frozenset()
+        name = table or ""
         is_ordinary = not is_gone and _is_ordinary(values, (b'"x"', b'"u"') if is_seen else (b'"x"',))
-        is_usual = not families or (is_ordinary and _replicating(families) in values[0])
-        if is_ordinary and is_usual and _has_kept(values[0], keeps.get(table or "", b"")):
+        if is_ordinary and _is_as_described(values[0], replicates.get(name, b""), keeps.get(name, b"")):
             continue
-        kept = keeping.by_table.get(table or "", {})
         tenures = (parse_tenure(value) for value in values)
         known = (tenure for tenure in tenures if tenure)
         life = life_of(known, replicated_only=existing is not None, is_seen=is_seen)
         base: NewRow = {"kind": "fact", "table": table, "region": region}
         if existing:
+            families = existing.replicated.get(name, frozenset())
             lazy_ms = existing.until_ms if not is_gone and _replicates_less(life, families) else None
         else:
-            lazy_ms = keeping.read_ms if _keeps_less(life, kept) else None
+            lazy_ms = keeping.read_ms if _keeps_less(life, keeping.by_table.get(name, {})) else None
         if (changed_ms := latest(life.changed_ms, lazy_ms)) is not None:
             yield base | {"state": FactState.CHANGED, "write_ms": changed_ms}
         if existing and life.loaded_ms is not None:
@@ -328,10 +329,14 @@ def _is_ordinary(values: Sequence[bytes], telling: Collection[bytes]) -> bool:
     return len(values) == 1 and not any(name in values[0] for name in (*telling, b"\\"))
 
 
-@cache
-def _replicating(families: frozenset[str]) -> bytes:
-    """Return the part of a tenure's column that names these families as replicated."""
-    return b'"r":' + json.dumps(sorted(families), separators=(",", ":"), ensure_ascii=False).encode()
+def _part(name: str, value: Sequence[str] | Mapping[str, Sequence[int]]) -> bytes:
+    """Return the part of a tenure's column that has this value; empty for none, which every column has."""
+    return json.dumps({name: value}, separators=(",", ":"), ensure_ascii=False)[1:-1].encode() if value else b""
+
+
+def _is_as_described(value: bytes, replicates: bytes, keeps: bytes) -> bool:
+    """Return True if a tenure's column evidently has these parts. It need not say what its region keeps."""
+    return replicates in value and (keeps in value or b'"k":' not in value)
 
 
 def _replicates_less(life: Life, families: frozenset[str]) -> bool:
@@ -341,16 +346,6 @@ def _replicates_less(life: Life, families: frozenset[str]) -> bool:
     never replicated.
     """
     return life.last is not None and life.last.closed_ms is None and not families <= set(life.last.replicated)
-
-
-def _keeping(kept: Mapping[str, Sequence[int]]) -> bytes:
-    """Return the part of a tenure's column that says that its region keeps so much; empty: that is not known."""
-    return b'"k":' + json.dumps(kept, separators=(",", ":"), ensure_ascii=False).encode() if kept else b""
-
-
-def _has_kept(value: bytes, kept: bytes) -> bool:
-    """Return True if a tenure's column evidently says that its region keeps so much, or does not say what it keeps."""
-    return not kept or b'"k":' not in value or kept in value
 
 
 def _keeps_less(life: Life, kept: Mapping[str, Sequence[int]]) -> bool:
