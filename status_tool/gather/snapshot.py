@@ -364,8 +364,7 @@ def _is_tracked(settings: Settings, zookeeper: ZooKeeper) -> bool:
         state.require()
     except ConfigurationError:
         return False
-    servers = state.descriptors(Barrier(b"", now_ms(), set())).servers
-    tracked = {row["server"] for _, row in servers if row["role"] == ROLES[MASTER]}
+    tracked = {server for server, role in state.versions() if role == ROLES[MASTER]}
     return bool(tracked) and any(_may_echo(server, server in tracked) for server in zookeeper.live_servers())
 
 
