@@ -108,12 +108,17 @@ def end_quietly(process: subprocess.Popen[bytes] | None) -> None:
         process.wait()
 
 
-def wait_covered(master: Cluster) -> None:
-    """Wait until every region server of a master has the witnesses' peer as it is."""
+def covered_from_ms(master: Cluster) -> int:
+    """From when on every region server of a master has the witnesses' peer as it is."""
     with ZooKeeper(parse_zookeeper(master.zookeeper)) as session:
         (changed_ms,) = [peer.modified_ms for peer in session.peers() if peer.id == WITNESS_PEER]
     assert changed_ms is not None
-    until_ms = changed_ms + REFRESHED_MS
+    return changed_ms + REFRESHED_MS
+
+
+def wait_covered(master: Cluster) -> None:
+    """Wait until then."""
+    until_ms = covered_from_ms(master)
     wait_until(lambda: now_ms() > until_ms, 120, "every region server has the witnesses' peer")
 
 

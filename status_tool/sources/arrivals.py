@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, islice
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -69,10 +70,8 @@ class WitnessSource(Source):
 
     def read(self, partition: int) -> Iterator[pa.RecordBatch]:
         """Yield all rows."""
-        streams, events, _ = self._found
-        yield from codec.batches(
-            (*(() if self.is_second else events), *(row for stream in streams.items() for row in self._rows(*stream)))
-        )
+        events = () if self.is_second else self._found.events
+        yield from codec.batches((*events, *(row for one in self._found.streams.items() for row in self._rows(*one))))
 
     def small_rows(self) -> Iterator[NewRow]:
         """The one origin that all streams have."""
@@ -97,11 +96,10 @@ class WitnessSource(Source):
 
     def single_lives(self) -> list[str]:
         """Return the regions that did not begin again, of those that are read."""
-        return self._found[2]
+        return self._found.single_lives
 
     @cached_property
-    def _found(self) -> tuple[dict[_Stream, Entries], list[NewRow], list[str]]:
-        """The streams, the regions' events, and the regions without a later life."""
+    def _found(self) -> _Found:
         streams: dict[_Stream, Entries] = {}
         regions: dict[tuple[str, str], Entries] = defaultdict(Entries)
         loads: dict[tuple[str, str], int] = {}
@@ -120,7 +118,7 @@ class WitnessSource(Source):
         lives = {key: again_ms for key, entries in regions.items() if (again_ms := began_again(entries)) is not None}
         events = [*_events(loads, FactState.BULK_LOAD), *_events(lives, FactState.CHANGED)]
         single = [region for table, region in regions if (table, region) not in lives]
-        return {stream: entries.as_set() for stream, entries in streams.items()}, events, single
+        return _Found({stream: entries.as_set() for stream, entries in streams.items()}, events, single)
 
     def _rows(self, stream: _Stream, entries: Entries) -> Iterator[NewRow]:
         table, region, clusters, family = stream
@@ -256,6 +254,16 @@ class Entries:
         if all(map(operator.lt, firsts, islice(firsts, 1, None))):
             return self
         return Entries.of(sorted(set(self.runs()), key=lambda run: (run[0], -run[1], run[2], run[3])))
+
+
+class _Found(NamedTuple):
+    """Entries of one sender, as the folders hold them."""
+
+    streams: dict[_Stream, Entries]
+    events: list[NewRow]
+    """Of regions."""
+    single_lives: list[str]
+    """Regions that did not begin again."""
 
 
 Arrivals = dict[ArrivalKey, Entries]

@@ -180,13 +180,11 @@ class HdfsSource(Source):
         hdfs = client_for(self.endpoint, self.load)
         if isinstance(hdfs, NativeHdfs):
             with refusals_end_the_run(self.endpoint):
-                found = [path for root in self.roots for path in expand(hdfs, root)]
-                return [Part(tuple(outermost(found, self.exclusions)), True)]
+                return [Part(tuple(_trees(hdfs, self.roots, self.exclusions)), True)]
         most = SPLIT_PAGES if self.load.rate is None else min(SPLIT_PAGES, int(self.load.rate))
         split, trees = _Split(), list[str]()
         with refusals_end_the_run(self.endpoint):
-            found = [path for root in self.roots for path in expand(hdfs, root)]
-            walk = Walk(hdfs, outermost(found, self.exclusions), breadth_first=True)
+            walk = Walk(hdfs, _trees(hdfs, self.roots, self.exclusions), breadth_first=True)
             for page in walk:
                 below = self._take(split, page)
                 if split.pages < most or split.count + len(walk) < PARTS:
@@ -279,11 +277,15 @@ def _recalled(row: NewRow, journal: Journal, deep: bool) -> NewRow:
     return row if row.get("state") else journal.known(row, deep) or row
 
 
+def _trees(hdfs: Hdfs, roots: Iterable[str], exclusions: Exclusions) -> list[str]:
+    """Return the folders and files to begin with."""
+    return outermost([path for root in roots for path in expand(hdfs, root)], exclusions)
+
+
 def is_large(hdfs: Hdfs, roots: Iterable[str], exclusions: Exclusions, most_pages: int) -> bool:
     """Return True if there are enough files for a Java process to pay. Lists at most `most_pages` pages."""
     files = pages = 0
-    found = [path for root in roots for path in expand(hdfs, root)]
-    walk = Walk(hdfs, outermost(found, exclusions), breadth_first=True)
+    walk = Walk(hdfs, _trees(hdfs, roots, exclusions), breadth_first=True)
     for page in walk:
         files, pages = files + sum(entry["type"] == "FILE" for entry in page.entries), pages + 1
         walk.add(folders_of(page, exclusions))

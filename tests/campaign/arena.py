@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from status_tool.clients.config import parse_zookeeper
-from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import StatusToolError
 from status_tool.rules.peer_versions import REFRESHED_MS
 from tests.campaign.schedule import BOTH, TABLES, WITNESSED
@@ -23,7 +21,7 @@ from tests.lab.ports import Ports
 from tests.lab.process import RegionServer, Server
 from tests.lab.waiting import wait_until
 from tests.pair import PEER, REPLICATE_TRACKER, STATE_TABLE, WAL_TRACKER, Pair, start_pair, tracked_spec
-from tests.witness import WITNESS_PEER, ZNODE, Witness, end_quietly
+from tests.witness import WITNESS_PEER, ZNODE, Witness, covered_from_ms, end_quietly
 
 HBASE_ROOT = "/hbase"
 PATIENCE_S = 45.0
@@ -153,11 +151,9 @@ class Arena:
 
     def _is_covered(self) -> bool:
         try:
-            with ZooKeeper(parse_zookeeper(self.master.zookeeper)) as session:
-                (changed_ms,) = [peer.modified_ms for peer in session.peers() if peer.id == WITNESS_PEER]
+            return time.time() * 1000 > covered_from_ms(self.master)
         except StatusToolError:
             return False
-        return changed_ms is not None and time.time() * 1000 > changed_ms + REFRESHED_MS
 
     def heal(self, tables: Sequence[str]) -> None:
         """End every fault; raises what the lab raises if that cannot be done."""
