@@ -2,7 +2,8 @@
 
 Each is a process of its own that records its ratios in FILE, as JSON lines, which are added to what is there. One that
 fails does not keep the others from running; the exit code is 1 then. At the end all ratios of FILE are printed as one
-table. `--quick`: small sizes, to see that everything still runs.
+table, with what was measured before (`bench/results.jsonl`) beside them. `--quick`: small sizes, to see that everything
+still runs.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.results import RESULTS_VARIABLE, read_results
-from bench.table import newest, table
+from bench.table import RESULTS, before, newest, table
 from tests.pair import REPOSITORY
 
 
@@ -72,7 +73,9 @@ def main() -> int:
     chosen = [bench for bench in BENCHES if not asked.names or bench.name in asked.names]
     failed = [bench.name for bench in chosen if not _run(bench, asked.quick, out.absolute())]
     if out.exists():
-        print("\n" + "\n".join(table(newest(read_results(out)))))
+        kept = () if out == RESULTS else read_results(RESULTS)
+        results = newest(read_results(out))
+        print("\n" + "\n".join(table(results, before([*kept, *results]))))
         print(f"\nKept in {out}")
     if failed:
         print(f"Failed: {', '.join(failed)}", file=sys.stderr)

@@ -18,6 +18,9 @@ from typing import Any
 RESULTS_VARIABLE = "STATUS_TOOL_BENCH_RESULTS"
 """The file that `record` appends to; nothing is kept where it is not set."""
 
+Measure = tuple[str, str, str, float, str, str]
+"""What was measured, and at which size: the same one run again has the same."""
+
 
 @dataclass(frozen=True)
 class Ratio:
@@ -37,6 +40,11 @@ class Ratio:
     theirs: tuple[float, ...]
     aim: str = ""
     limit: str = ""
+
+    @property
+    def measure(self) -> Measure:
+        """Benchmark, both contestants, size, and unit."""
+        return (self.bench, self.what, self.against, self.size, self.sizes, self.unit)
 
     @property
     def ratio(self) -> float:
