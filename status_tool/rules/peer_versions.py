@@ -8,15 +8,17 @@ everything that it appended later into that peer's queue.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from status_tool.vocabulary.details import is_number, loads
 from status_tool.vocabulary.schema import Row
 
+_FIELDS = (4, 5)
+"""How many numbers a tracker records: the hash of the content came last."""
+
 REFRESHED_MS = 60_000
 """Time from a change's first server until it is in force on all: HBase has them refresh the peer in one procedure."""
-_FIELDS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,15 @@ class Span:
     first: int
     last: int
     since_ms: int
+    content: int | None = None
+    """A hash of what they say; None: the tracker did not record it."""
+
+    def joins(self, other: Span) -> bool:
+        """Return True if nothing that is written in between can differ: they share a version, or one follows the other
+        directly and says the same.
+        """
+        gap = 1 if self.content is not None and self.content == other.content else 0
+        return self.first <= other.last + gap and other.first <= self.last + gap
 
 
 def spans_of(rows: Iterable[Row], peer: Mapping[str, Any]) -> list[Span]:
@@ -36,29 +47,29 @@ def spans_of(rows: Iterable[Row], peer: Mapping[str, Any]) -> list[Span]:
 def in_force_before_flush(row: Row, spans: Sequence[Span], peer: Mapping[str, Any]) -> bool:
     """Return True if a `server` row's server had the present version of the peer in force before its last flush.
 
-    Other servers' spans are merged where they share a version: an HBase master that starts rewrites every peer's
-    znode, which only servers that were up then can distinguish from a change. Where the peer has been changed since
-    it was added, the change must have been in force for a while, as another server ships what a crashed one left.
+    Other servers' spans are merged where they join: an HBase master that starts rewrites every peer's znode, which only
+    servers that were up before and after it can distinguish from a change. Where the peer has been changed since it was
+    added, the change must have been in force for a while, as another server ships what a crashed one left.
     """
     version, flush_ms = peer.get("version"), row.get("flush_ms")
     own = span_of(row, peer)
     if own is None or version is None or flush_ms is None:
         return False
-    first, last = _joined(own, spans)
-    was_changed = first > 0
-    return first <= version <= last and not (was_changed and own.since_ms + REFRESHED_MS > flush_ms)
+    joined = _joined(own, spans)
+    was_changed = joined.first > 0
+    return joined.first <= version <= joined.last and not (was_changed and own.since_ms + REFRESHED_MS > flush_ms)
 
 
-def _joined(own: Span, others: Sequence[Span]) -> tuple[int, int]:
-    first, last = own.first, own.last
+def _joined(own: Span, others: Sequence[Span]) -> Span:
+    joined = own
     for _ in others:  # A merged span may reach another one: at most one more per round.
-        before = (first, last)
+        before = joined
         for span in others:
-            if span.first <= last and first <= span.last:
-                first, last = min(first, span.first), max(last, span.last)
-        if (first, last) == before:
+            if joined.joins(span):
+                joined = replace(joined, first=min(joined.first, span.first), last=max(joined.last, span.last))
+        if joined == before:
             break
-    return first, last
+    return joined
 
 
 def span_of(row: Row, peer: Mapping[str, Any]) -> Span | None:
@@ -69,7 +80,7 @@ def span_of(row: Row, peer: Mapping[str, Any]) -> Span | None:
         return None
     known = document.get("peers") if isinstance(document, dict) else None
     fields = known.get(str(peer["id"])) if isinstance(known, dict) else None
-    if not isinstance(fields, list) or len(fields) != _FIELDS or not all(map(is_number, fields)):
+    if not isinstance(fields, list) or len(fields) not in _FIELDS or not all(map(is_number, fields)):
         return None
-    incarnation, first, last, since_ms = fields
-    return Span(first, last, since_ms) if incarnation == peer.get("incarnation") else None
+    incarnation, *span = fields
+    return Span(*span) if incarnation == peer.get("incarnation") else None

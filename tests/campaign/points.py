@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
@@ -128,9 +128,9 @@ def published_rounds(process: subprocess.Popen[str], count: int, timeout_s: floa
     return lines
 
 
-def recovery_point(pair: Pair, *arguments: str) -> Result:
-    """Asked on the slave, by a process of its own."""
-    return tool("recovery-point", "--json", *arguments, conf=pair.slave, timeout=600)
+def recovery_point(pair: Pair, *arguments: str, ask: Callable[..., Result] = tool) -> Result:
+    """Asked on the slave: by a process of its own, or `tool_here`."""
+    return ask("recovery-point", "--json", *arguments, conf=pair.slave)
 
 
 def stored(cluster: Cluster, tables: list[str]) -> Cells:

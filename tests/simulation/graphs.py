@@ -73,9 +73,9 @@ class Place(World):
         """Its own peers."""
         return self.links
 
-    def in_force(self, server: MasterServer) -> dict[str, tuple[int, int | None, int]]:
+    def in_force(self, server: MasterServer) -> dict[str, tuple[int, int | None, int, int]]:
         """A change of a peer is loaded at once: what comes of others is a matter of two clusters."""
-        return {peer: (link.incarnation, link.version, link.changes) for peer, link in self.links.items()}
+        return {peer: (link.incarnation, link.version, link.changes, link.changes) for peer, link in self.links.items()}
 
     def acknowledge(self, entry: Entry) -> None:
         """A client may rely on it, or the sink that wrote it."""

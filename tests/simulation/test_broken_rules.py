@@ -94,6 +94,10 @@ def _any_incarnation(row: Any, peer: Any, honest: Callable[..., Any] = peer_vers
     return honest(row, {**peer, "incarnation": recorded[0]} if recorded else peer)
 
 
+def _whatever_they_say(own: peer_versions.Span, other: peer_versions.Span) -> bool:
+    return own.first <= other.last + 1 and other.first <= own.last + 1
+
+
 def _record_first(self: world.World, key: tuple[str, str], sink: world.SlaveServer, dice: Dice) -> None:
     found = self.batch(key, 1 + dice.below(6))
     if found is not None:
@@ -203,6 +207,9 @@ RARE = {_dropped_with_what_came_since: 13_800, _versions_by_arrival: 1_200, _no_
         pytest.param(streams, "fold", _no_holes, FALSE_COMPLETE, id="prev ignored"),
         pytest.param(queue_proofs, "_unchanged_since_start", lambda *_: True, FALSE_COMPLETE, id="a peer added again"),
         pytest.param(peer_versions, "span_of", _any_incarnation, FALSE_COMPLETE, id="an older peer of the same name"),
+        pytest.param(
+            peer_versions.Span, "joins", _whatever_they_say, FALSE_COMPLETE, id="a peer changed while all were down"
+        ),
         pytest.param(world.World, "ship", _record_first, FALSE_COMPLETE, id="segments before they are applied"),
         pytest.param(WriteTracker, "changes", _heads_unsynced, FALSE_ALARM, id="heads that a crash undoes"),
         pytest.param(WriteTracker, "is_torn", lambda _: False, FALSE_ALARM, id="a clean end of a fenced server"),

@@ -382,10 +382,10 @@ class WriteTracker(Recorder):
     sync: Callable[[], None] = lambda: None
     live_servers: Callable[[], list[str]] = list
     on_interrupt: Callable[[str], None] = lambda _: None
-    in_force: Callable[[], Mapping[str, tuple[int, int | None, int]]] = dict
+    in_force: Callable[[], Mapping[str, tuple[int, int | None, int, int]]] = dict
     """By peer that the server has a source for: incarnation, version of its znode (None: the znode says something else
-    than what is in force), and which configuration it is."""
-    known_peers: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
+    than what is in force), which configuration it is, and a hash of what that says."""
+    known_peers: dict[str, tuple[int, int, int, int, int]] = field(default_factory=dict)
     loaded: dict[str, int] = field(default_factory=dict)
     """By peer, the configuration that `known_peers` is about."""
     unvouched: list[tuple[Head, int]] = field(default_factory=list)
@@ -426,14 +426,15 @@ class WriteTracker(Recorder):
     def look_at_peers(self) -> None:
         """What is in force, and since which version it is the same."""
         known, self.known_peers = self.known_peers, {}
-        for peer, (incarnation, version, configuration) in self.in_force().items():
+        for peer, (incarnation, version, configuration, content) in self.in_force().items():
             before = known.get(peer)
             if before is None or before[0] != incarnation or self.loaded.get(peer) != configuration:
                 if version is None:
                     continue
-                before = (incarnation, version, version, self.clock())
+                before = (incarnation, version, version, self.clock(), content)
             self.loaded[peer] = configuration
-            self.known_peers[peer] = (incarnation, before[1], before[2] if version is None else version, before[3])
+            last = before[2] if version is None else version
+            self.known_peers[peer] = (incarnation, before[1], last, before[3], before[4])
 
     def peers(self) -> Mapping[str, Sequence[int]]:
         """As of the last look."""

@@ -504,12 +504,13 @@ class World:
             self.peer.version += 1
             self.peer.modified_ms = self.now
 
-    def in_force(self, server: MasterServer) -> dict[str, tuple[int, int | None, int]]:
+    def in_force(self, server: MasterServer) -> dict[str, tuple[int, int | None, int, int]]:
         """What a region server's tracker finds out about its peers; no version while the znode says something else."""
         if self.peer is None or not server.knows_peer or server.loaded is None:
             return {}
         incarnation, configuration, narrow = server.loaded
-        return {PEER: (incarnation, self.peer.version if narrow == self.peer.narrow else None, configuration)}
+        version = self.peer.version if narrow == self.peer.narrow else None
+        return {PEER: (incarnation, version, configuration, int(narrow))}
 
     def introduce(self, server: MasterServer) -> None:
         """A region server starts the peer with its current WAL: what is in earlier ones is not shipped."""

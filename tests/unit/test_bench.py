@@ -13,7 +13,7 @@ import bench.__main__ as runner
 from bench.plot import panels
 from bench.results import RESULTS_VARIABLE, Ratio, read_results, record
 from bench.streams import MASTER, SHAPES, SLAVE, Shape, write_inputs
-from bench.table import PAGE, RESULTS, aims, newest, table, with_table
+from bench.table import PAGE, RESULTS, aims, before, newest, table, with_table
 from status_tool.status_file.reader import open_status
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Status
@@ -75,9 +75,11 @@ def test_the_page_shows_each_aim_once_at_its_largest_size() -> None:
 
 
 def test_a_table_has_the_medians_and_the_range_of_rounds() -> None:
-    lines = list(table([ratio(ours=(1.0, 2.0, 3.0), theirs=(2.0, 2.0, 2.0))]))
+    measured = ratio(ours=(1.0, 2.0, 3.0), theirs=(2.0, 2.0, 2.0))
+    earlier = [ratio(ours=(ours,), theirs=(2.0,)) for ours in (9.0, 4.0)]
+    lines = list(table([measured], before([*earlier, measured])))
     assert [cell.strip() for cell in lines[2].split("|")[1:-1]] == [
-        *("some", "ours", "theirs", "10 streams", "1", "0.5 to 1.5", "2 against 2 s", "at most 2", "the disk"),
+        *("some", "ours", "theirs", "10 streams", "1", "2", "0.5 to 1.5", "2 against 2 s", "at most 2", "the disk"),
     ]
     assert len({len(line) for line in lines}) == 1
 

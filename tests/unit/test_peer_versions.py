@@ -27,6 +27,12 @@ def row(*span: Any, flush_ms: int | None = FLUSHED, peer: str = "1") -> dict[str
         (row(70, 0, 1, 5), [row(70, 2, 3, 5), row(70, 1, 2, 5)], PEER, True),
         # Between two versions that nobody has seen together, the peer may have been changed.
         (row(70, 0, 1, 5), [row(70, 2, 3, 5)], PEER, False),
+        # They say the same, and nothing was written in between.
+        (row(70, 0, 1, 5, 9), [row(70, 2, 3, 5, 9)], PEER, True),
+        (row(70, 0, 1, 5, 9), [row(70, 3, 3, 5, 9), row(70, 2, 2, 5, 9)], PEER, True),
+        (row(70, 0, 1, 5, 9), [row(70, 2, 3, 5, 8)], PEER, False),
+        (row(70, 0, 1, 5, 9), [row(70, 3, 3, 5, 9)], PEER, False),
+        (row(70, 0, 1, 5, 9), [row(70, 2, 3, 5)], PEER, False),
         (row(69, 0, 3, 5), [], PEER, False),
         (row(70, 0, 2, 5), [row(69, 0, 3, 5)], PEER, False),
         (row(70, 0, 3, 5, peer="2"), [], PEER, False),
@@ -59,6 +65,7 @@ def writer(number: int, *span: Any, **more: Any) -> dict[str, Any]:
     [
         *(None, "", "[]", "{", "[" * 100_000, '{"peers": 5}', '{"peers": {"1": 5}}', '{"peers": {"1": [70, 0, 3]}}'),
         *(f'{{"peers": {{"1": {span}}}}}' for span in ("[70, 0, 3, true]", "[70, 0, 3, 1e99]", '["70", 0, 3, 5]')),
+        '{"peers": {"1": [70, 0, 3, 5, 6, 7]}}',
     ],
 )
 def test_what_cannot_be_understood_proves_nothing(detail: str | None) -> None:

@@ -1,10 +1,12 @@
 package io.github.statustool.server;
 
+import io.github.statustool.state.Ids;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.function.Consumer;
 import org.apache.hadoop.conf.Configuration;
@@ -67,8 +69,9 @@ final class HBasePeers implements PeerWatch.Source {
       if (code == KeeperException.Code.OK.intValue() && prefixes(wals).containsAll(writing)) {
         zookeeper.getData(ZNodePaths.joinZNode(peers, peer), false,
             (int dataCode, String dataPath, Object dataContext, byte[] data, Stat stat) -> {
-              if (dataCode == KeeperException.Code.OK.intValue() && isSame(data, (ReplicationPeerConfig) config)) {
-                receiver.accept(new PeerWatch.Answer(peer, config, stat.getCzxid(), stat.getVersion()));
+              if (dataCode == KeeperException.Code.OK.intValue()) {
+                same(data, (ReplicationPeerConfig) config).ifPresent(content -> receiver.accept(
+                    new PeerWatch.Answer(peer, config, stat.getCzxid(), stat.getVersion(), content)));
               }
             }, null);
       }
@@ -97,13 +100,15 @@ final class HBasePeers implements PeerWatch.Source {
     return prefixes;
   }
 
-  private static boolean isSame(byte[] data, ReplicationPeerConfig config) {
+  /** Returns a hash of the configuration in force if the znode says the same. */
+  private static OptionalLong same(byte[] data, ReplicationPeerConfig config) {
     try {
+      byte[] inForce = ReplicationPeerConfigUtil.toByteArray(config);
       byte[] stored = ReplicationPeerConfigUtil.toByteArray(
           ReplicationPeerConfigUtil.parsePeerFrom(ZKMetadata.removeMetaData(data)));
-      return Arrays.equals(stored, ReplicationPeerConfigUtil.toByteArray(config));
+      return Arrays.equals(stored, inForce) ? OptionalLong.of(Ids.first8OfSha256(inForce)) : OptionalLong.empty();
     } catch (DeserializationException | RuntimeException e) {
-      return false;
+      return OptionalLong.empty();
     }
   }
 }

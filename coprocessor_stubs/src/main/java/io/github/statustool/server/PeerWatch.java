@@ -44,17 +44,20 @@ final class PeerWatch {
     private final Object config;
     private final long incarnation;
     private final int version;
+    private final long content;
 
     /**
      * @param config the configuration that was compared with the znode
      * @param incarnation the transaction that created the znode
      * @param version how often it has been written since
+     * @param content a hash of what the znode says
      */
-    Answer(String peer, Object config, long incarnation, int version) {
+    Answer(String peer, Object config, long incarnation, int version, long content) {
       this.peer = peer;
       this.config = config;
       this.incarnation = incarnation;
       this.version = version;
+      this.content = content;
     }
   }
 
@@ -64,6 +67,7 @@ final class PeerWatch {
     private int reads;
     private boolean confirmed;
     private long incarnation;
+    private long content;
     private int from;
     private int to;
     private long since;
@@ -124,6 +128,7 @@ final class PeerWatch {
     if (!peer.confirmed) {
       peer.confirmed = true;
       peer.incarnation = answer.incarnation;
+      peer.content = answer.content;
       peer.from = answer.version;
       peer.to = answer.version;
       peer.since = clock.getAsLong();
@@ -146,7 +151,8 @@ final class PeerWatch {
   }
 
   /**
-   * Returns by peer the incarnation, the first and last version, and since when on this server's clock (formats.md).
+   * Returns by peer the incarnation, the first and last version, since when on this server's clock, and the hash of the
+   * content (formats.md).
    */
   JsonObject json() {
     JsonObject json = new JsonObject();
@@ -157,6 +163,7 @@ final class PeerWatch {
         span.add(peer.from);
         span.add(peer.to);
         span.add(peer.since);
+        span.add(peer.content);
         json.add(name, span);
       }
     });

@@ -62,7 +62,8 @@ public final class Ids {
     return all;
   }
 
-  private static long first8OfSha256(byte[] bytes) {
+  /** Returns the first 8 bytes of the SHA-256 of some bytes. */
+  public static long first8OfSha256(byte[] bytes) {
     try {
       return Bits.getLong(MessageDigest.getInstance("SHA-256").digest(bytes), 0);
     } catch (NoSuchAlgorithmException e) {

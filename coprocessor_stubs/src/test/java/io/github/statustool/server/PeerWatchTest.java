@@ -23,6 +23,7 @@ class PeerWatchTest {
     private final List<Runnable> questions = new ArrayList<>();
     private long incarnation = ADDED;
     private int version;
+    private long content = 5;
     private boolean same = true;
     private boolean broken;
 
@@ -38,7 +39,7 @@ class PeerWatchTest {
     public void readZnode(String peer, Object config, Consumer<PeerWatch.Answer> receiver) {
       questions.add(() -> {
         if (same) {
-          receiver.accept(new PeerWatch.Answer(peer, config, incarnation, version));
+          receiver.accept(new PeerWatch.Answer(peer, config, incarnation, version, content));
         }
       });
     }
@@ -62,7 +63,7 @@ class PeerWatchTest {
     source.inForce.put("1", new Object());
     watch.check();
     assertEquals("{}", watch.json().toString());
-    assertEquals("{\"1\":[70,0,0,1010000]}", lookTwice());
+    assertEquals("{\"1\":[70,0,0,1010000,5]}", lookTwice());
   }
 
   /** An HBase master that starts writes every peer's znode; no region server loads it for that. */
@@ -71,7 +72,7 @@ class PeerWatchTest {
     source.inForce.put("1", new Object());
     lookTwice();
     source.version = 3;
-    assertEquals("{\"1\":[70,0,3,1010000]}", lookTwice());
+    assertEquals("{\"1\":[70,0,3,1010000,5]}", lookTwice());
   }
 
   @Test
@@ -80,9 +81,10 @@ class PeerWatchTest {
     lookTwice();
     source.inForce.put("1", new Object());
     source.version = 2;
+    source.content = 6;
     watch.check();
     assertEquals("{}", watch.json().toString());
-    assertEquals("{\"1\":[70,2,2,1020000]}", lookTwice());
+    assertEquals("{\"1\":[70,2,2,1020000,6]}", lookTwice());
   }
 
   @Test
@@ -91,7 +93,7 @@ class PeerWatchTest {
     lookTwice();
     source.version = 1;
     source.same = false;
-    assertEquals("{\"1\":[70,0,0,1010000]}", lookTwice());
+    assertEquals("{\"1\":[70,0,0,1010000,5]}", lookTwice());
   }
 
   @Test
@@ -114,7 +116,7 @@ class PeerWatchTest {
     assertEquals("{}", watch.json().toString());
     source.inForce.put("1", new Object());
     source.incarnation = ADDED + 9;
-    assertEquals("{\"1\":[79,0,0,1020000]}", lookTwice());
+    assertEquals("{\"1\":[79,0,0,1020000,5]}", lookTwice());
   }
 
   @Test
