@@ -61,13 +61,11 @@ class Lost:
         """Take `stream`, `fact` and `region` rows, in any order."""
         for row in rows:
             region = row.get("region")
-            if row["kind"] == "stream" and row.get("table") is not None and self._is_asked(row):
+            is_asked = is_later(row.get("write_ms"), self.since.of(row.get("table")))
+            if row["kind"] == "stream" and row.get("table") is not None and is_asked:
                 self._streams[region or ""] = row["table"]
             elif row["kind"] == "region" or (row["kind"] == "fact" and row.get("state") in LINEAGE):
                 self._explained.add(region or "")
-
-    def _is_asked(self, row: Row) -> bool:
-        return is_later(row.get("write_ms"), self.since.of(row.get("table")))
 
     @property
     def by_table(self) -> dict[str, int]:

@@ -340,6 +340,7 @@ def _compared_facts(table: _Table, facts: TableFacts) -> TableFacts:
     compared = _compared(table)
     findings = tuple(_findings(table, compared, now, expected))
     is_accepted = table.name in table.question.accepted_drift
+    tagged_ms = (table.descriptor or {}).get("tagged_ms")
     return replace(
         facts,
         families=table.families,
@@ -349,7 +350,7 @@ def _compared_facts(table: _Table, facts: TableFacts) -> TableFacts:
         written_ms=None if now.written_ms == expected.written_ms else now.written_ms,
         deleted_ms=None if now.deleted_ms == expected.deleted_ms else now.deleted_ms,
         writers=table.here.writers(expected.written_ms, table.question.master.cluster_id),
-        tagged_ms=_since((table.descriptor or {}).get("tagged_ms"), since_ms),
+        tagged_ms=tagged_ms if _happened_after(tagged_ms, since_ms) else None,
         observers=_observers(table.descriptor or {}, table.here.descriptor),
         seen=now,
         is_unrecorded=any(found.code == "slave-state-lost" for found in findings)
@@ -379,10 +380,6 @@ def _observers(master: Mapping[str, Any], slave: Mapping[str, Any]) -> tuple[str
     """Coprocessors of a table that both sides have; others are reported as a difference."""
     names: Any = slave.get("coprocessors")
     return tuple(names) if list_of(is_text)(names) and names == master.get("coprocessors") else ()
-
-
-def _since(moment_ms: Any, since_ms: int | None) -> int | None:
-    return moment_ms if _happened_after(moment_ms, since_ms) else None
 
 
 def _compared(table: _Table) -> Compared:
