@@ -55,7 +55,10 @@ BENCHES = (
     Bench("report", ("1",)),
 )
 """In the order in which they run: cheap ones first. A new one is added here."""
-OTHERS = ("contenders", "plot", "processes", "results", "streams", "synthetic_webhdfs", "table", "witness_growth")
+OTHERS = (
+    *("contenders", "plot", "processes", "results", "servers", "streams"),
+    *("synthetic_webhdfs", "table", "witness_growth"),
+)
 """Modules that are no benchmarks."""
 
 

@@ -17,7 +17,6 @@ import argparse
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +26,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from bench.results import Ratio, record
+from bench.servers import took
 from status_tool.clients.hdfs_native import RpcEndpoint, no_process_left
 from status_tool.clients.webhdfs import CONCURRENCY, HdfsEndpoint, WebHdfs
 from status_tool.gather.parallel_reading import read_all
@@ -169,7 +169,7 @@ def _content(cluster: Cluster, rounds: int) -> None:
 
 def _by_turns(ways: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, tuple[float, ...]]:
     """Seconds of each way, round by round."""
-    seconds = [[_timed(way) for way in ways.values()] for _ in range(rounds)]
+    seconds = [[took(way) for way in ways.values()] for _ in range(rounds)]
     return dict(zip(ways, zip(*seconds, strict=True), strict=True))
 
 
@@ -183,12 +183,6 @@ def _ratio(
     limit: str,
 ) -> None:
     record(Ratio("hdfs", what, against, files, "files", "s", ours, theirs, aim, limit))
-
-
-def _timed(work: Callable[[], Any]) -> float:
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
 
 
 if __name__ == "__main__":

@@ -15,12 +15,10 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.request
 from dataclasses import dataclass, field
-from json import load
-from typing import Any
 
 from bench.results import Ratio, record
+from bench.servers import rpc_bytes, wal_files, web
 from tests.campaign.points import publisher
 from tests.lab.cluster import Cluster
 from tests.lab.lab import Lab
@@ -41,12 +39,9 @@ def main() -> int:
     minutes = float(sys.argv[1]) if len(sys.argv) > 1 else 20.0
     ports = Ports()
     web_port = ports.take()
-    web = {"hbase.regionserver.info.port": str(web_port), "hbase.regionserver.info.bindAddress": "127.0.0.1"}
     with Lab() as lab:
-        specs = (
-            tracked_spec(name, region_servers=1, rs_site=[web] * (name == "slave")) for name in ("master", "slave")
-        )
-        pair = start_pair(lab, *specs)
+        slave = tracked_spec("slave", region_servers=1, rs_site=[web(web_port)])
+        pair = start_pair(lab, tracked_spec("master", region_servers=1), slave)
         pair.create_table(TABLE, {"f": 1}, SPLITS)
         mix = pair.master.admin.mix_start({TABLE: ["f"]}, seed=1, rate_per_s=EDITS_S, mark="load.")
         with publisher(pair, interval_s=INTERVAL_S) as process:
@@ -61,10 +56,10 @@ def _measure(pair: Pair, web_port: int, process: subprocess.Popen[str], minutes:
     rounds.wait(3)
     wal = _Wal(pair.master)
     wal.begin()
-    first, received = len(rounds.sent), _received_bytes(web_port)
+    first, received = len(rounds.sent), rpc_bytes(web_port, "receivedBytes")
     ages_s = _ages_s(pair, time.monotonic() + 60 * minutes, wal)
     count, sent = len(rounds.sent) - first, sum(rounds.sent[first:])
-    received, grown = _received_bytes(web_port) - received, wal.grown()
+    received, grown = rpc_bytes(web_port, "receivedBytes") - received, wal.grown()
     size = (EDITS_S, "edits/s", "bytes")
     cells = "cells of a round of publish"
     record(Ratio("publishing", cells, "the master's WAL meanwhile", *size, (sent / count,), (grown / count,)))
@@ -126,12 +121,7 @@ class _Wal:
 
     def look(self) -> None:
         """Note the lengths of what is there."""
-        (server,) = self.cluster.region_servers
-        for folder in (f"/hbase/WALs/{server.server_name}", "/hbase/oldWALs"):
-            listing = _json(f"{self.cluster.webhdfs_url}/webhdfs/v1{folder}?op=LISTSTATUS&user.name=lab")
-            for file in listing["FileStatuses"]["FileStatus"]:
-                if not file["pathSuffix"].endswith(".meta"):
-                    self._lengths[file["pathSuffix"]] = file["length"]
+        self._lengths |= wal_files(self.cluster)
 
     def grown(self) -> int:
         """Return the bytes since `begin`."""
@@ -139,18 +129,6 @@ class _Wal:
         time.sleep(1)
         self.look()
         return sum(length - self._before.get(name, 0) for name, length in self._lengths.items())
-
-
-def _received_bytes(web_port: int) -> int:
-    """Return what the slave's RPC server has received."""
-    beans = _json(f"http://127.0.0.1:{web_port}/jmx?qry=Hadoop:service=HBase,name=RegionServer,sub=IPC")["beans"]
-    return int(beans[0]["receivedBytes"])
-
-
-def _json(url: str) -> dict[str, Any]:
-    with urllib.request.urlopen(url, timeout=30) as answer:
-        found: dict[str, Any] = load(answer)
-    return found
 
 
 if __name__ == "__main__":

@@ -11,16 +11,15 @@ and received by HBase's RPC meanwhile, as their metrics tell.
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 from bench.results import Ratio, record
+from bench.servers import COMPILERS, rpc_bytes, took, web
 from tests.lab.cluster import ClusterSpec
 from tests.lab.errors import AdminError
 from tests.lab.lab import Lab
@@ -33,8 +32,6 @@ REGIONS = 8
 VERIFIED = 1_000_000
 WARM_ROWS = 500_000
 CACHED = "-Dhbase.mapreduce.scan.cachedrows=1000"
-COMPILERS = ("-XX:TieredStopAtLevel=4",)
-"""As a cluster's JVMs run. Those of tests stop at the first compiler, for a quick start."""
 METRICS_S = 11  # Hadoop's metrics are as old as 10 s
 TIMEOUT_S = 3_600
 MAPREDUCE = "org.apache.hadoop.hbase.mapreduce"
@@ -52,18 +49,12 @@ class Traffic:
         """A cluster whose region servers are asked."""
         own = [self._free.take() for _ in range(2)]
         self._ports += own
-        return tracked_spec(name, rs_site=[{"hbase.regionserver.info.port": str(port)} for port in own])
+        return tracked_spec(name, rs_site=[web(port) for port in own])
 
     def bytes(self) -> int:
         """Of all of them so far."""
         time.sleep(METRICS_S)
-        return sum(map(self._of, self._ports))
-
-    def _of(self, port: int) -> int:
-        query = "Hadoop:service=HBase,name=RegionServer,sub=IPC"
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/jmx?qry={query}", timeout=60) as answer:
-            (bean,) = json.load(answer)["beans"]
-        return int(bean["sentBytes"]) + int(bean["receivedBytes"])
+        return sum(rpc_bytes(port, "sentBytes", "receivedBytes") for port in self._ports)
 
 
 def is_there(pair: Pair, table: str) -> bool:
@@ -103,13 +94,6 @@ def hash_and_sync(pair: Pair, table: str, folder: Path) -> None:
     pair.master.run_main(f"{MAPREDUCE}.HashTable", [table, hashes], TIMEOUT_S)
     source = f"--sourcezkcluster={pair.master.cluster_key}"
     pair.slave.run_main(f"{MAPREDUCE}.SyncTable", ["--dryrun=true", source, hashes, table, table], TIMEOUT_S)
-
-
-def took(work: Callable[[], None]) -> float:
-    """In seconds."""
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
 
 
 def measure(traffic: Traffic, works: dict[str, Callable[[], None]], rows: int) -> None:

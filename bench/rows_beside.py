@@ -11,14 +11,14 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 import happybase
 
 from bench.results import Ratio, record
-from bench.rows import COMPILERS, filled
+from bench.rows import filled
+from bench.servers import COMPILERS, took
 from status_tool.clients.config import Settings, load_site
 from status_tool.digests.counted import RowsCounted
 from status_tool.digests.digest import Family, Sums
@@ -53,8 +53,8 @@ def worked(pair: Pair) -> Latencies:
         table, at, ends = client.table("hot"), 0, time.monotonic() + HALF_S
         while time.monotonic() < ends:
             key = f"row{at % 10_000:08d}".encode()
-            found.puts.append(timed(partial(table.put, key, {b"f:q": b"v" * 40})))
-            found.gets.append(timed(partial(table.row, key)))
+            found.puts.append(took(partial(table.put, key, {b"f:q": b"v" * 40})))
+            found.gets.append(took(partial(table.row, key)))
             at += 1
     return found
 
@@ -68,13 +68,6 @@ class Rows(RowsCounted):
     def digested(self, sums: Sums) -> None:
         """Of one slice."""
         self._rows.append(sums.rows)
-
-
-def timed(work: Callable[[], object]) -> float:
-    """In seconds."""
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
 
 
 def digesting(pair: Pair, table: str, over: threading.Event, rows: list[int]) -> None:

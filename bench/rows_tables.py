@@ -17,7 +17,8 @@ from pathlib import Path
 import happybase
 
 from bench.results import Ratio, record
-from bench.rows import TIMEOUT_S, took
+from bench.rows import TIMEOUT_S
+from bench.servers import took
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
 from tests.pair import Pair, start_pair, tool, tracked_spec

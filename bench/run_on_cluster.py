@@ -11,10 +11,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from bench.results import Ratio, record
+from bench.servers import took
 from tests.lab.lab import Lab
 from tests.pair import Pair, start_pair, tool
 
@@ -52,9 +52,7 @@ def prepare(pair: Pair, folder: Path) -> None:
 
 def timed(command: list[str]) -> float:
     """Seconds of one process, which must succeed."""
-    start = time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True)
-    return time.perf_counter() - start
+    return took(lambda: subprocess.run(command, check=True, capture_output=True))
 
 
 def main() -> None:

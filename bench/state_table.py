@@ -23,6 +23,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ import pyarrow.parquet as pq
 
 from bench.processes import cpu_s
 from bench.results import Ratio, record
+from bench.servers import COMPILERS, took
 from status_tool.clients import thrift
 from status_tool.clients.config import ThriftEndpoint
 from status_tool.gather.parallel_reading import read_all
@@ -57,8 +59,6 @@ AT_A_TIME = 50_000
 FILL_S = 600.0
 CALLS = (500, 1_000, 2_000, 5_000, 10_000)
 """Rows a call that `--calls` tries."""
-COMPILERS = ("-XX:TieredStopAtLevel=4",)
-"""As a cluster's JVMs run. Those of tests stop at the first compiler, for a quick start."""
 SITE = {
     # The master would look for holes among regions that never were.
     "hbase.catalogjanitor.interval": "86400000",
@@ -291,9 +291,7 @@ def _write(streams: int, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(rounds):
             for write, times in ((_status_file, ours), (_parquet, theirs)):
-                began = time.perf_counter()
-                write(Path(folder, "written"), rows)
-                times.append(time.perf_counter() - began)
+                times.append(took(partial(write, Path(folder, "written"), rows)))
     limit = "zstd and Parquet's own encoding; SHA-256, fsync"
     sizes = (2 * streams, "rows", "s", tuple(ours), tuple(theirs))
     record(Ratio(NAME, "a status file", "pyarrow's ParquetWriter", *sizes, limit=limit))

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.processes import jvm_cpu_s
 from bench.results import Ratio, record
 from bench.run_on_cluster import BARE, timed
+from bench.servers import spent_s
 from status_tool.clients.config import ThriftEndpoint
 from status_tool.clients.thrift import connection
 from tests.lab.cluster import Cluster
@@ -137,11 +137,6 @@ def ship_backlog(pair: Pair, plain: Cluster, options: argparse.Namespace) -> Cpu
     cost = cpu_of(pair, plain, CATCH_UP_S)
     print(f"a backlog of {rows} rows", flush=True)
     return cost
-
-
-def spent_s(cluster: Cluster) -> float:
-    """CPU seconds of its region servers so far, but for their JIT compilers."""
-    return sum(jvm_cpu_s(server.pid) for server in cluster.region_servers)
 
 
 def read_state(cluster: Cluster) -> tuple[float, float, int, int]:

@@ -20,11 +20,9 @@ bytes of the WAL with and without its compression, and of the network.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import statistics
 import time
-import urllib.request
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -32,8 +30,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from bench.processes import jvm_cpu_s
 from bench.results import Ratio, record
+from bench.servers import COMPILERS, rpc_bytes, spent_s, wal_files, web
 from bench.steady_load import DEFAULT_PERIODS
 from tests.lab.cluster import Cluster, ClusterSpec, stop_together
 from tests.lab.lab import Lab
@@ -57,8 +55,6 @@ WARM = 0.3
 """How much of the time of each start of the region servers does not count, as they compile."""
 BYTES_S = 50
 """What is kept for the bytes at the end."""
-ALL_COMPILERS = ("-XX:TieredStopAtLevel=4",)
-"""The lab's JVMs otherwise have the first one alone, with which they start faster."""
 JMX_PERIOD_S = 1
 """HBase answers again from what it knew for so long."""
 NOTHING_ELSE = {
@@ -172,7 +168,7 @@ def start(lab: Lab, trackers: Mapping[str, str]) -> Bench:
                 1,
                 site=site,
                 rs_site=[{**role, **web(web_ports[name])}],
-                rs_options=ALL_COMPILERS,
+                rs_options=COMPILERS,
                 extra_classpath=[JAR],
                 thrift=False,
             )
@@ -191,19 +187,9 @@ def start(lab: Lab, trackers: Mapping[str, str]) -> Bench:
     return bench
 
 
-def web(port: int) -> dict[str, str]:
-    """A region server's web server, for its metrics."""
-    return {"hbase.regionserver.info.port": str(port), "hbase.regionserver.info.bindAddress": "127.0.0.1"}
-
-
 def server(cluster: Cluster) -> RegionServer:
     """The only one."""
     return cluster.region_servers[0]
-
-
-def spent_s(cluster: Cluster) -> float:
-    """CPU seconds of its region server so far, but for its JIT compiler."""
-    return jvm_cpu_s(server(cluster).pid)
 
 
 def tracked(bench: Bench) -> Sequence[Cluster]:
@@ -452,18 +438,6 @@ def wal_bytes_a_row(bench: Bench, cluster: Cluster, batch: int) -> float:
     return sum(length - before.get(name, 0) for name, length in after.items()) / (batch * calls)
 
 
-def wal_files(cluster: Cluster) -> dict[str, int]:
-    """Bytes of each, those of `hbase:meta` left out; of one that is open, what HDFS knows of it."""
-    folders = (f"/hbase/WALs/{server(cluster).server_name}", "/hbase/oldWALs")
-    found = {}
-    for folder in folders:
-        listing = read_json(f"{cluster.webhdfs_url}/webhdfs/v1{folder}?op=LISTSTATUS&user.name=lab")
-        for file in listing["FileStatuses"]["FileStatus"]:
-            if not file["pathSuffix"].endswith(".meta"):
-                found[file["pathSuffix"]] = file["length"]
-    return found
-
-
 def bytes_to_slave(bench: Bench, cluster: Cluster) -> float:
     """What the third cluster's region server receives of each row that this one replicates to it."""
     cluster.admin.roll_wal()  # a new peer gets the current file from its beginning
@@ -492,16 +466,7 @@ def bytes_into_slaves(bench: Bench, slaves: Sequence[Cluster]) -> list[float]:
 def received_bytes(bench: Bench, cluster: Cluster) -> int:
     """By the RPC server of its region server."""
     time.sleep(2 * JMX_PERIOD_S)
-    query = "Hadoop:service=HBase,name=RegionServer,sub=IPC"
-    beans = read_json(f"http://127.0.0.1:{bench.web_ports[cluster.name]}/jmx?qry={query}")["beans"]
-    return int(beans[0]["receivedBytes"])
-
-
-def read_json(url: str) -> dict[str, Any]:
-    """A document from a server of the lab."""
-    with urllib.request.urlopen(url, timeout=30) as answer:
-        found: dict[str, Any] = json.load(answer)
-    return found
+    return rpc_bytes(bench.web_ports[cluster.name], "receivedBytes")
 
 
 if __name__ == "__main__":

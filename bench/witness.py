@@ -26,13 +26,14 @@ from pathlib import Path
 
 from bench.processes import jvm_cpu_s, written_bytes
 from bench.results import Ratio, record
+from bench.servers import spent_s
 from bench.witness_growth import Growth, measure_growth
 from status_tool.clients.config import Settings, load_site
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.gather.measured_queues import measure
 from status_tool.gather.queue_backlog import has_shipped
 from status_tool.sources.arrivals import read_arrivals
-from tests.lab.cluster import Cluster, ClusterSpec
+from tests.lab.cluster import ClusterSpec
 from tests.lab.lab import Lab
 from tests.lab.ports import Ports
 from tests.pair import PEER as SLAVE_PEER
@@ -99,12 +100,12 @@ def _cost(pair: Pair, witness: Witness, key: str, asked: argparse.Namespace) -> 
             pair.master.admin.roll_wal()
             pair.master.admin.add_peer(WITNESS_PEER, key)
         time.sleep(SETTLE_S)
-        before = _cpu(pair.master), jvm_cpu_s(witness.process.pid), _cpu(pair.slave)
+        before = spent_s(pair.master), jvm_cpu_s(witness.process.pid), spent_s(pair.slave)
         written = _write(pair, asked.rate, asked.seconds)
         master, own, slave = (
             after - first
             for after, first in zip(
-                (_cpu(pair.master), jvm_cpu_s(witness.process.pid), _cpu(pair.slave)), before, strict=True
+                (spent_s(pair.master), jvm_cpu_s(witness.process.pid), spent_s(pair.slave)), before, strict=True
             )
         )
         print(f"{written} puts, CPU s: master {master:.2f}, witness {own:.2f}, slave {slave:.2f}", flush=True)
@@ -169,10 +170,6 @@ def _drained(pair: Pair, peer: str) -> tuple[float, int]:
             now = measure(settings, zookeeper)
         ended, after = time.monotonic(), written_bytes(pid)
     return ended - began, after - before
-
-
-def _cpu(cluster: Cluster) -> float:
-    return sum(jvm_cpu_s(server.pid) for server in cluster.region_servers)
 
 
 def _write(pair: Pair, rate: int, seconds: float) -> int:

@@ -113,12 +113,8 @@ def _records(names: tuple[str, ...], command: Any) -> list[_Record]:
     return list(filter(None, (parameter.get_help_record(context) for parameter in command.params)))
 
 
-def _words(record: _Record) -> list[str]:
-    return record[0].split(",")[0].split(" ")
-
-
 def _flag(record: _Record) -> str:
-    return f"`{_words(record)[0]}`"
+    return f"`{record[0].split(',')[0].split(' ')[0]}`"
 
 
 def _option(record: _Record) -> str:

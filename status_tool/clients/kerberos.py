@@ -62,15 +62,13 @@ class ServiceName:
         gssapi = gss()
         first, _, realm = self.principal.partition("@")
         host = first.partition("/")[2]
-        named = gssapi.Name(f"{self.service}@{self._asked(host)}", gssapi.NameType.hostbased_service)
+        asked = by_name(self.host if host in ("", HOST_PATTERN) else host)
+        named = gssapi.Name(f"{self.service}@{asked}", gssapi.NameType.hostbased_service)
         if not realm:
             return named
         if host in ("", HOST_PATTERN):
             host = str(named.canonicalize(gssapi.MechType.kerberos)).partition("@")[0].partition("/")[2]
         return gssapi.Name(f"{self.service}/{host.lower()}@{realm}", gssapi.NameType.kerberos_principal)
-
-    def _asked(self, host: str) -> str:
-        return by_name(self.host if host in ("", HOST_PATTERN) else host)
 
 
 def by_name(host: str) -> str:

@@ -230,7 +230,8 @@ def _urls(site: Mapping[str, str], nodes: Sequence[_NameNode], host: str = "") -
         if _host(node.web) and _host(node.web) not in WILDCARDS:
             urls.append(f"{scheme}://{node.web}")
         elif reachable:
-            urls.append(f"{scheme}://{reachable}:{_port(node.web) or port}")
+            own_port = node.web.rpartition("]")[2].partition(":")[2]
+            urls.append(f"{scheme}://{reachable}:{own_port or port}")
     return tuple(dict.fromkeys(urls))
 
 
@@ -243,7 +244,3 @@ def _host(address: str) -> str:
     if address.startswith("["):
         return address.partition("]")[0] + "]"
     return address.partition(":")[0]
-
-
-def _port(address: str) -> str:
-    return address.rpartition("]")[2].partition(":")[2]

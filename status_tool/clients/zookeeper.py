@@ -293,13 +293,15 @@ class ZooKeeper:
             enabled = hbase_pb2.ReplicationState.FromString(unwrap(state)).state == 0
         except (ValueError, DecodeError):
             raise ConnectionFailed(f"cannot parse replication peer {peer_id} in ZooKeeper ({base})") from None
+        # Peers from before `replicate_all` existed ship all tables by no filter (ReplicationPeerConfigUtil.convert).
+        has_filter = bool(config.table_cfs or config.namespaces)
         return Peer(
             id=peer_id,
             cluster_key=config.clusterkey,
             enabled=enabled,
             created_ms=stat.ctime,
             endpoint=config.replicationEndpointImpl or None,
-            replicate_all=config.replicate_all if config.HasField("replicate_all") else _legacy_all(config),
+            replicate_all=config.replicate_all if config.HasField("replicate_all") else not has_filter,
             namespaces=tuple(n.decode() for n in config.namespaces),
             exclude_namespaces=tuple(n.decode() for n in config.exclude_namespaces),
             table_cfs=_table_cfs(config.table_cfs),
@@ -311,14 +313,6 @@ class ZooKeeper:
             incarnation=stat.czxid,
             version=stat.version,
         )
-
-
-def _legacy_all(config: hbase_pb2.ReplicationPeer) -> bool:
-    """Return True if the peer ships all tables, by its filters (ReplicationPeerConfigUtil.convert).
-
-    Peers from before `replicate_all` existed mean that by no filter.
-    """
-    return not config.table_cfs and not config.namespaces
 
 
 def _table_cfs(entries: object) -> dict[str, list[str]] | None:

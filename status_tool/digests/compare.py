@@ -6,7 +6,7 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -148,7 +148,7 @@ def compare(
         both = tuple(stack.enter_context(Requests(side.settings, asked, stop)) for side in (master, slave))
         found = _Comparison(table, (both[0], both[1]), pool, limits, counted, shipped_until).run()
     sides = [_side(cluster, table, how) for cluster in (master, slave)]
-    listed = _listed(table, found.confirmed, how, sides[0], sides[1])
+    listed = (cell for one in found.confirmed for cell in differences(table, one.interval, how.families, *sides))
     cells = tuple(islice(listed, limits.max_problems))
     is_all = found.is_all and next(listed, None) is None
     verdict, reasons = _verdict(found, how)
@@ -213,13 +213,6 @@ def _names(how: Comparable) -> tuple[str, ...]:
 def _side(cluster: DescribedCluster, table: str, how: Comparable) -> TableSide:
     there = cluster.tables.get(table, {})
     return TableSide(cluster.settings.thrift(), tuple(name for name in how.families if name.decode() in there))
-
-
-def _listed(
-    table: str, pairs: Sequence[_Pair], how: Comparable, master: TableSide, slave: TableSide
-) -> Iterator[Difference]:
-    for pair in pairs:
-        yield from differences(table, pair.interval, how.families, master, slave)
 
 
 def _verdict(found: _Findings, how: Comparable) -> tuple[TableVerdict, tuple[str, ...]]:

@@ -20,8 +20,8 @@ def siphash128(key: bytes, data: bytes) -> bytes:
         k1 ^ 0x7465646279746573,
     ]
     whole = len(data) & ~7
-    words = [*struct.unpack(f"<{whole // 8}Q", data[:whole]), _tail(data, whole)]
-    for word in words:
+    tail = int.from_bytes(data[whole:], "little") | (len(data) & 0xFF) << 56
+    for word in (*struct.unpack(f"<{whole // 8}Q", data[:whole]), tail):
         state[3] ^= word
         _rounds(state, 2)
         state[0] ^= word
@@ -32,10 +32,6 @@ def siphash128(key: bytes, data: bytes) -> bytes:
     _rounds(state, 4)
     high = state[0] ^ state[1] ^ state[2] ^ state[3]
     return struct.pack("<2Q", low, high)
-
-
-def _tail(data: bytes, start: int) -> int:
-    return int.from_bytes(data[start:], "little") | (len(data) & 0xFF) << 56
 
 
 def _rounds(state: list[int], count: int) -> None:

@@ -60,14 +60,11 @@ class Lost:
     def add(self, rows: Iterable[Row]) -> None:
         """Take `stream`, `fact` and `region` rows, in any order."""
         for row in rows:
-            region = row.get("region")
-            if row["kind"] == "stream" and row.get("table") is not None and self._is_asked(row):
-                self._streams[region or ""] = row["table"]
+            region, table = row.get("region"), row.get("table")
+            if row["kind"] == "stream" and table is not None and is_later(row.get("write_ms"), self.since.of(table)):
+                self._streams[region or ""] = table
             elif row["kind"] == "region" or (row["kind"] == "fact" and row.get("state") in LINEAGE):
                 self._explained.add(region or "")
-
-    def _is_asked(self, row: Row) -> bool:
-        return is_later(row.get("write_ms"), self.since.of(row.get("table")))
 
     @property
     def by_table(self) -> dict[str, int]:

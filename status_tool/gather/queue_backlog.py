@@ -20,7 +20,7 @@ def standing(measured: Measured, peers: Sequence[Peer], before: Measured | None 
     ship, is stuck.
     """
     by_id = {peer.id: peer for peer in peers}
-    moved = _positions(before) if before else None
+    moved = {(one.id, wal.name): wal.position for one in before.queues.queues for wal in one.wals} if before else None
     queues = [_queue(queue, measured, moved) for queue in measured.queues.queues if queue.peer in by_id]
     refs = {refs.peer: len(refs.files) for refs in measured.queues.hfile_refs if refs.peer in by_id}
     drained = measured.queues.consistent and all(queue["drained"] for queue in queues) and not any(refs.values())
@@ -129,10 +129,6 @@ def _only_current(queue: Queue) -> bool:
     """Return True if each group has only the WAL being written: a rolled WAL leaves once it has been shipped."""
     groups = [wal.group for wal in queue.wals]
     return len(groups) == len(set(groups))
-
-
-def _positions(measured: Measured) -> dict[tuple[str, str], int]:
-    return {(queue.id, wal.name): wal.position for queue in measured.queues.queues for wal in queue.wals}
 
 
 def _peer(peer: Peer, queues: Sequence[Document], refs: Mapping[str, int]) -> Document:

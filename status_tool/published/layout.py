@@ -111,8 +111,6 @@ def closing_of(key: bytes, value: bytes) -> Closing:
     version = version if is_number(version) else 0
     if version > LAYOUT_VERSION:
         raise StatusFileError("a newer status-tool published it: upgrade status-tool here")
-    if 0 < version < LAYOUT_VERSION:
-        raise StatusFileError("an older status-tool published it: upgrade status-tool on the master")
     if kind != "c" or not cluster_id or not name or version != LAYOUT_VERSION or not fits(found, _FIELDS):
         raise StatusFileError("its closing row cannot be parsed")
     parts = tuple(FilePart(*part) for part in found["parts"])

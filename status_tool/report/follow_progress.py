@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-import time
 from collections import deque
 from dataclasses import dataclass
 from typing import TextIO
@@ -15,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from status_tool.printable import duration, iso, safe
-from status_tool.report.progress import is_live, wanted
+from status_tool.report.progress import LineProgress, LoggedProgress, Progress, is_live, wanted
 from status_tool.vocabulary.verdicts import Status
 
 WINDOW_S = 60.0
@@ -74,10 +72,8 @@ class Pace:
 class Following:
     """Plain lines, one per round that differs from the one before: for logs; also the interface."""
 
-    def __init__(self, stream: TextIO, *, stamps: bool = False) -> None:
-        """`stamps` begins each line with its time, UTC, instead of the tool's name."""
-        self._stream = stream
-        self._stamps = stamps
+    def __init__(self, lines: Progress) -> None:
+        self._lines = lines
         self._pace = Pace()
         self._last: tuple[object, ...] | None = None
 
@@ -92,32 +88,22 @@ class Following:
 
     def note(self, text: str) -> None:
         """Show a line that stays."""
-        # A closed stderr must not end the run.
-        with contextlib.suppress(OSError, ValueError):
-            begin = iso(time.time_ns() // 1_000_000) if self._stamps else "status-tool:"
-            print(f"{begin} {safe(text)}", file=self._stream, flush=True)
+        self._lines.note(text)
 
     def round(self, found: Round) -> None:
         """Show what a round found."""
         self._pace.add(found.at_s, found.left_bytes)
         now = (found.verdict, found.regions, found.left_bytes)
         if now != self._last:
-            self.note(", ".join(f"{name} {value}" for name, value in _cells(found, self._pace)))
+            self._lines.note(", ".join(f"{name} {value}" for name, value in _cells(found, self._pace)))
         self._last = now
 
 
-class QuietFollowing(Following):
-    """Nothing."""
-
-    def note(self, text: str) -> None:
-        """Ignore the note."""
-
-
 class LiveFollowing(Following):
-    """A table that redraws itself."""
+    """A table that redraws itself; `lines` are beside it."""
 
-    def __init__(self, stream: TextIO) -> None:
-        super().__init__(stream)
+    def __init__(self, stream: TextIO, lines: Progress) -> None:
+        super().__init__(lines)
         self._doing = "starting"
         self._found: Round | None = None
         self._live = Live(console=Console(file=stream, stderr=True), transient=True, get_renderable=self._table)
@@ -133,10 +119,11 @@ class LiveFollowing(Following):
         self._doing = text
 
     def note(self, text: str) -> None:
+        super().note(text)
         self._live.console.print(escape(safe(text)), highlight=False)
 
     def round(self, found: Round) -> None:
-        self._pace.add(found.at_s, found.left_bytes)
+        super().round(found)
         self._found = found
 
     def _table(self) -> Table:
@@ -148,46 +135,18 @@ class LiveFollowing(Following):
         return table
 
 
-class LoggedFollowing(Following):
-    """A display that also writes its lines to a log."""
-
-    def __init__(self, shown: Following, log: TextIO) -> None:
-        super().__init__(log)
-        self._both = (shown, Following(log, stamps=True))
-
-    def __enter__(self) -> Following:
-        self._both[0].__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._both[0].__exit__(*error)
-
-    def step(self, text: str) -> None:
-        self._both[0].step(text)
-
-    def note(self, text: str) -> None:
-        for one in self._both:
-            one.note(text)
-
-    def round(self, found: Round) -> None:
-        for one in self._both:
-            one.round(found)
-
-
 def make_following(stream: TextIO | None = None) -> Following:
     """Return a live table if `stream` (default: stderr) is a terminal that can redraw, else plain lines.
 
-    With `-q`, shows nothing.
+    With `-q`, shows nothing. The log has the lines in any case.
     """
-    following = _on(sys.stderr if stream is None else stream)
-    log = wanted().log
-    return following if log is None else LoggedFollowing(following, log)
-
-
-def _on(stream: TextIO) -> Following:
+    stream, log = sys.stderr if stream is None else stream, wanted().log
+    logged = Progress() if log is None else LineProgress(log, stamps=True)
     if wanted().quiet:
-        return QuietFollowing(stream)
-    return LiveFollowing(stream) if is_live(stream) else Following(stream)
+        return Following(logged)
+    if is_live(stream):
+        return LiveFollowing(stream, logged)
+    return Following(LoggedProgress(LineProgress(stream, prefix="status-tool: "), logged))
 
 
 def _cells(found: Round, pace: Pace) -> list[tuple[str, str]]:

@@ -70,18 +70,13 @@ class HtmlReporter(Reporter):
         write_page(outcome, self._run_ms, stream, self._history)
 
 
-def _figure(clusters: ClusterMap) -> Iterator[str]:
-    yield '<div class="scroll">'
-    yield from picture(clusters)
-    yield "</div>"
-
-
-def topology_page(clusters: ClusterMap, problems: Sequence[str], stream: TextIO, run_ms: int | None = None) -> None:
+def topology_page(clusters: ClusterMap, problems: Sequence[str], stream: TextIO) -> None:
     """Write the page of `status-tool topology --report`."""
-    run_ms = int(time.time() * 1000) if run_ms is None else run_ms
     stream.write(HEAD)
-    stream.write(f"<h1>Replication topology, {page_text(iso(run_ms))}</h1>\n")
-    stream.writelines(line + "\n" for line in _figure(clusters))
+    stream.write(f"<h1>Replication topology, {page_text(iso(int(time.time() * 1000)))}</h1>\n")
+    stream.write('<div class="scroll">\n')
+    stream.writelines(line + "\n" for line in picture(clusters))
+    stream.write("</div>\n")
     if problems:
         stream.write("<h2>Problems</h2>\n")
         stream.writelines(line + "\n" for line in table_of([(problem,) for problem in problems]))

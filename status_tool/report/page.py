@@ -416,7 +416,7 @@ def _servers(drawing: Drawing, problems: Sequence[Problem]) -> list[tuple[str, .
     others = dict.fromkeys(p.origin for p in problems if p.origin and p.origin not in names)
     known += [ServerState("master", name) for name in others]
     for number, line in enumerate(known, 1):
-        flags = [_yes(flag) for flag in (line.live, line.tracked, line.echoed)]
+        flags = [{None: "", True: "yes", False: "no"}[flag] for flag in (line.live, line.tracked, line.echoed)]
         flush = "" if line.flush_ms is None else iso(line.flush_ms)
         rows.append(
             (f"{number}", line.cluster, line.server, _ROLES.get(line.role, line.role), *flags, flush, line.detail)
@@ -433,10 +433,6 @@ def _labels(tables: dict[str, Sequence[str]], groups: Sequence[dict[str, Any]]) 
         for number, name in enumerate(names, 1)
     )
     return f"@media (max-width: 640px) {{ {' '.join(rules)} }}"
-
-
-def _yes(flag: bool | None) -> str:
-    return "" if flag is None else "yes" if flag else "no"
 
 
 # -- problems ----------------------------------------------------------------------------------------------
@@ -488,6 +484,7 @@ def _group(
         for number, problem in own
     ]  # fmt: skip
     listed = len(own) if own[0][0] else 1
+    whole = "Where it is" if listed == 1 else f"All {listed}, the worst first"
     more = []
     if listed < group.count:
         more.append(f"{group.count - listed} more are not listed here: --missing, --differ, --unverifiable do.")
@@ -504,7 +501,7 @@ def _group(
         "command": _command(group.command),
         "open": len(own) <= OPEN_UP_TO,
         "big": len(own) > PRINTED_UP_TO,
-        "summary": f"{listed} of them, the worst first" if listed < group.count else _all_of(listed),
+        "summary": f"{listed} of them, the worst first" if listed < group.count else whole,
         "todo": group.todo or advice_for(group.example) or DEFAULT_ADVICE.get(group.kind, ""),
         "more": " ".join(more),
         "columns_class": "-".join(["of", *(name.partition(" ")[0] for name in names)]),
@@ -512,10 +509,6 @@ def _group(
         "chunks": [rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK)],
         "server_column": names.index("server") if "server" in names else -1,
     }
-
-
-def _all_of(count: int) -> str:
-    return "Where it is" if count == 1 else f"All {count}, the worst first"
 
 
 def _common_day(problems: Iterable[Problem]) -> str:

@@ -164,7 +164,7 @@ class _Both(Counted):
 class LoggedProgress(Progress):
     """A progress that also writes lines to a log."""
 
-    def __init__(self, shown: Progress, log: LineProgress) -> None:
+    def __init__(self, shown: Progress, log: Progress) -> None:
         super().__init__()
         self._both = (shown, log)
 

@@ -49,9 +49,6 @@ DEFAULT_ADVICE = {
 """Advice about a problem without advice of its own, by kind."""
 
 
-"""One tracked region server as the HTML report shows it."""
-
-
 class Reporter(ABC):
     """Writes an outcome in one form."""
 

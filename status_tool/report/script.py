@@ -78,7 +78,7 @@ def _repair(repair: TableRepair) -> Iterator[str]:
     for first in repair.first:
         yield f"# Before that: {safe(first)}"
     when = "stuck" if repair.stuck else "waiting"
-    yield f"repair {_word(repair.table)} {when} {_command(repair.commands.copy_table)}"
+    yield " ".join(("repair", _word(repair.table), when, *map(_word, shlex.split(repair.commands.copy_table))))
 
 
 def _proof(repairs: Sequence[TableRepair]) -> Iterator[str]:
@@ -97,10 +97,6 @@ def _proof(repairs: Sequence[TableRepair]) -> Iterator[str]:
     yield 'if [ "$run" = yes ] && [ "$failed" = 0 ]; then'
     yield '  echo "Copied. The checks that prove it are at the end of $0."'
     yield "fi"
-
-
-def _command(command: str) -> str:
-    return " ".join(_word(word) for word in shlex.split(command))
 
 
 def _word(word: str) -> str:

@@ -261,17 +261,17 @@ def check_command(repair: TableRepair) -> str:
     return f"status-tool run -i FILE --table {shlex.quote(repair.table)} --rows --master-conf DIR"
 
 
-def shell_lines(command: str, indent: str = "", width: int = WIDTH) -> Iterator[str]:
+def shell_lines(command: str) -> Iterator[str]:
     """Yield a command over several lines that can be copied as they are; no word is broken, every line is sanitised."""
     line = ""
     for word in shlex.split(command):
         quoted = safe(shlex.quote(word))
-        if line and len(indent) + len(line) + len(quoted) + 3 > width:
-            yield f"{indent}{line} \\"
+        if line and len(line) + len(quoted) + 3 > WIDTH:
+            yield f"{line} \\"
             line = "  " + quoted
         else:
             line = f"{line} {quoted}" if line.strip() else quoted
-    yield f"{indent}{line}"
+    yield line
 
 
 def folded(text: str) -> list[str]:
@@ -302,7 +302,7 @@ def _evidence(hbase: HBaseOutcome) -> Iterator[str]:
 def accepted_line(hbase: HBaseOutcome) -> str:
     """Name the tables with evidence `accepted`, sanitised; of many only the first."""
     regions, tables = hbase.evidence_by.get(Evidence.ACCEPTED, 0), hbase.accepted_tables
-    return f"{_counted(regions, 'region', 'regions')} of {_counted(len(tables), 'table', 'tables')}: {_few(tables)}"
+    return f"{counted(regions, 'region')} of {counted(len(tables), 'table')}: {_few(tables)}"
 
 
 def not_replicated_line(hbase: HBaseOutcome) -> str:
@@ -311,13 +311,10 @@ def not_replicated_line(hbase: HBaseOutcome) -> str:
     if left_out is None or not (left_out.tables or left_out.families):
         return ""
     families = [f"{family} of {table}" for table, family in left_out.families]
-    parts = [f"{_counted(len(left_out.tables), 'table', 'tables')} ({_few(left_out.tables)})"] * bool(left_out.tables)
-    parts += [f"{_counted(len(families), 'family', 'families')} ({_few(families)})"] * bool(families)
+    parts = [f"{counted(len(left_out.tables), 'table')} ({_few(left_out.tables)})"] * bool(left_out.tables)
+    number = "1 family" if len(families) == 1 else f"{len(families)} families"
+    parts += [f"{number} ({_few(families)})"] * bool(families)
     return f"not replicated to this slave, and so not in scope: {' and '.join(parts)}"
-
-
-def _counted(number: int, one: str, several: str) -> str:
-    return f"{number} {one if number == 1 else several}"
 
 
 def _few(names: Sequence[str]) -> str:

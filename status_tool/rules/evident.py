@@ -101,7 +101,9 @@ def row_sql(context: RunContext) -> dict[str, str]:
 def _is_doubtful_sql(context: RunContext) -> str:
     """True if a row is of a region or stream that is judged by more than its numbers."""
     differs = known_true(is_in("region", sorted(context.rows.differing)))
-    through = f"kind = 'stream' AND {_came_by_slave(context)} AND NOT {_is_never_sent_sql(context)}"
+    slave = cluster_bytes(context.slave.cluster_id)
+    by_slave = "false" if slave is None else f"instr(hex(via_ids), '{slave.hex().upper()}') > 0"
+    through = f"kind = 'stream' AND {by_slave} AND NOT {_is_never_sent_sql(context)}"
     families = context.queues.families
     known = [
         f"{table}/{family}"
@@ -113,11 +115,6 @@ def _is_doubtful_sql(context: RunContext) -> str:
     listed = is_in("`table`", sorted(families.listed))
     narrow = f"kind IN ('stream', 'segment') AND (family IS NULL OR {listed} AND NOT {shipped})"
     return " OR ".join(f"({known_true(one)})" for one in (differs, through, narrow))
-
-
-def _came_by_slave(context: RunContext) -> str:
-    slave = cluster_bytes(context.slave.cluster_id)
-    return "false" if slave is None else f"instr(hex(via_ids), '{slave.hex().upper()}') > 0"
 
 
 def _is_never_sent_sql(context: RunContext) -> str:

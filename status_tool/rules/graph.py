@@ -132,7 +132,7 @@ def barred(route: Route, stations: Iterable[Station]) -> str | None:
     return None
 
 
-def routes_of(hops: Sequence[Hop], longest: int | None = None) -> list[Route]:
+def routes_of(hops: Sequence[Hop]) -> list[Route]:
     """Return every route, the shortest first. Raises `UsageError` if there are more than `MAX_ROUTES`."""
     found: list[Route] = []
     waiting: list[Route] = [(hop,) for hop in hops]
@@ -140,8 +140,6 @@ def routes_of(hops: Sequence[Hop], longest: int | None = None) -> list[Route]:
         found += waiting
         if len(found) > MAX_ROUTES:
             raise UsageError(f"more than {MAX_ROUTES} paths lead through these clusters: name fewer of them")
-        if longest is not None and len(waiting[0]) >= longest:
-            break
         waiting = [
             (*route, hop) for route in waiting for hop in hops if hop.source == route[-1].target and _is_new(route, hop)
         ]

@@ -32,7 +32,7 @@ _KEPT = {
     "until_ms": is_number,
     "families": list_of(is_text),
     "seen": object_of(_SEEN),
-    "by": lambda value: value in (None, BY_ROWS, BY_WORD),
+    "by": lambda value: value in (BY_ROWS, BY_WORD),
 }
 
 
@@ -55,11 +55,7 @@ class Seen:
     deleted_ms: int | None = None
     """When deletes were among that."""
     own_ms: int | None = 0
-    """When clients of the slave itself wrote to it; 0: never. None: not kept by an earlier version of the tool."""
-
-    def knows_own(self, moment_ms: int) -> bool:
-        """Return True if that write of the slave's own clients is among what was seen."""
-        return moment_ms <= (self.written_ms or 0) if self.own_ms is None else moment_ms == self.own_ms
+    """When clients of the slave itself wrote to it; 0: never."""
 
 
 NOTHING_SEEN = Seen()
@@ -99,7 +95,7 @@ def kept_of(detail: Any) -> KeptBaseline | None:
     if not fits(detail, _KEPT):
         return None
     families = frozenset(detail["families"])
-    return KeptBaseline(detail["until_ms"], families, seen_of(detail["seen"]), detail.get("by") or BY_ROWS)
+    return KeptBaseline(detail["until_ms"], families, seen_of(detail["seen"]), detail["by"])
 
 
 def seen_of(detail: Mapping[str, Any]) -> Seen:

@@ -181,7 +181,7 @@ def stream_finding(head: Head, verdict: StreamVerdict) -> Finding | None:
         found,
         from_seq=hole.from_seq,
         to_seq=hole.to_seq,
-        written_from_ms=_or(hole.written_from_ms, head.first_ms),
+        written_from_ms=head.first_ms if hole.written_from_ms is None else hole.written_from_ms,
         written_to_ms=hole.written_to_ms,
         repair_to_ms=verdict.repair_to_ms,
         holes=verdict.holes,
@@ -221,7 +221,3 @@ def _lag(head: Head, arrived: Fold) -> int | None:
 
 def _after(time_ms: int | None, bound_ms: int) -> bool:
     return time_ms is not None and time_ms > bound_ms
-
-
-def _or(value: int | None, other: int | None) -> int | None:
-    return value if value is not None else other

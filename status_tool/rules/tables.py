@@ -340,6 +340,7 @@ def _compared_facts(table: _Table, facts: TableFacts) -> TableFacts:
     compared = _compared(table)
     findings = tuple(_findings(table, compared, now, expected))
     is_accepted = table.name in table.question.accepted_drift
+    tagged_ms = (table.descriptor or {}).get("tagged_ms")
     return replace(
         facts,
         families=table.families,
@@ -349,7 +350,7 @@ def _compared_facts(table: _Table, facts: TableFacts) -> TableFacts:
         written_ms=None if now.written_ms == expected.written_ms else now.written_ms,
         deleted_ms=None if now.deleted_ms == expected.deleted_ms else now.deleted_ms,
         writers=table.here.writers(expected.written_ms, table.question.master.cluster_id),
-        tagged_ms=_since((table.descriptor or {}).get("tagged_ms"), since_ms),
+        tagged_ms=tagged_ms if _happened_after(tagged_ms, since_ms) else None,
         observers=_observers(table.descriptor or {}, table.here.descriptor),
         seen=now,
         is_unrecorded=any(found.code == "slave-state-lost" for found in findings)
@@ -379,10 +380,6 @@ def _observers(master: Mapping[str, Any], slave: Mapping[str, Any]) -> tuple[str
     """Coprocessors of a table that both sides have; others are reported as a difference."""
     names: Any = slave.get("coprocessors")
     return tuple(names) if list_of(is_text)(names) and names == master.get("coprocessors") else ()
-
-
-def _since(moment_ms: Any, since_ms: int | None) -> int | None:
-    return moment_ms if _happened_after(moment_ms, since_ms) else None
 
 
 def _compared(table: _Table) -> Compared:
@@ -569,7 +566,7 @@ def _later_events(table: _Table, now: Seen, expected: Seen) -> Iterator[Finding]
 def _own_writes(table: _Table, now: Seen, expected: Seen) -> int | None:
     """Return when clients of the slave itself last wrote to its table, which nobody told; None if that is in order."""
     is_in_order = table.name in table.question.accepted_drift or table.question.is_passed_on(table.name)
-    return now.own_ms if now.own_ms and not is_in_order and not expected.knows_own(now.own_ms) else None
+    return now.own_ms if now.own_ms and not is_in_order and now.own_ms != expected.own_ms else None
 
 
 def newest_changes(rows: Iterable[Row]) -> dict[str, int]:

@@ -131,11 +131,8 @@ def _queues(zookeeper: ZooKeeper) -> Iterator[Queue]:
         for queue_id in sorted(zookeeper.children(_REPLICATION, "rs", holder)):
             path = (_REPLICATION, "rs", holder, queue_id)
             wals = [Wal(name, _position(zookeeper, *path, name)) for name in zookeeper.children(*path)]
-            yield Queue(holder, holder in live, queue_id, tuple(sorted(wals, key=_order)))
-
-
-def _order(wal: Wal) -> tuple[str, int, str]:
-    return wal.group, wal.started_ms or 0, wal.name
+            wals.sort(key=lambda wal: (wal.group, wal.started_ms or 0, wal.name))
+            yield Queue(holder, holder in live, queue_id, tuple(wals))
 
 
 def _position(zookeeper: ZooKeeper, *path: str) -> int:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 import pyarrow as pa
@@ -189,9 +188,7 @@ class LegacyWriter:
         check_target(self._path)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             document = {
                 "shutdownTime": self.header.shutdown_ms or 0,

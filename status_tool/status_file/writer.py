@@ -7,7 +7,6 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import Protocol, Self
 
 import pyarrow as pa
@@ -46,9 +45,7 @@ class RowWriter(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None: ...
 
     def write(self, rows: pa.RecordBatch | pa.Table) -> None: ...
 
@@ -78,9 +75,7 @@ class StatusWriter:
         check_target(self._path)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is None:
                 self._finish()

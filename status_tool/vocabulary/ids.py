@@ -9,8 +9,6 @@ from collections.abc import Iterable
 import google_crc32c
 
 CLUSTER_ID_BYTES = 16
-UNKNOWN_FAMILY = "00000000"
-"""The id of an unknown family."""
 
 
 def family_id(family: str) -> str:

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class RegionState(StrEnum):
-    """State of a `region` row: the region's place on live servers; null in files of the first version."""
+    """State of a `region` row: the region's place on live servers."""
 
     HOSTED = "hosted"
     UNHOSTED = "unhosted"

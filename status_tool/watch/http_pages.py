@@ -14,7 +14,6 @@ from typing import Any
 
 from status_tool.errors import ConfigurationError
 
-LOOPBACK = "127.0.0.1"
 _REQUEST_S = 10.0
 """Time that a client may take to ask."""
 _TEXT = "text/plain; charset=utf-8"

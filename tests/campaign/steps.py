@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import happybase
 
@@ -23,6 +23,7 @@ ACTIONS: dict[str, Action] = {}
 MARK_S = 12.0
 """Longer than trackers take to raise the mark of their state table once."""
 UNTRACKED = {"hbase.coprocessor.wal.classes": ""}
+UNTRACKED_SLAVE = {"hbase.coprocessor.regionserver.classes": "", **UNTRACKED}
 
 
 def action(function: Action) -> Action:
@@ -60,67 +61,67 @@ def _live(cluster: Cluster) -> list[RegionServer]:
     return [server for server in cluster.region_servers if server.running]
 
 
-def _slave_regions(arena: Arena, table: str) -> list[dict[str, object]]:
-    regions: list[dict[str, object]] = arena.slave.admin.call("regions", PATIENCE_S, table=table)
+def _regions_of(cluster: Cluster, table: str) -> list[dict[str, object]]:
+    regions: list[dict[str, object]] = cluster.admin.call("regions", PATIENCE_S, table=table)
     return regions
 
 
 def _regions(arena: Arena, tables: Sequence[str], pick: int) -> tuple[str, list[dict[str, object]]]:
     table = tables[pick % len(tables)]
-    return table, arena.master.admin.call("regions", PATIENCE_S, table=table)
+    return table, _regions_of(arena.master, table)
+
+
+def _end(arena: Arena, cluster: Cluster, server: RegionServer, *, kill: bool) -> None:
+    if kill:
+        arena.crash(cluster, server)
+    else:
+        server.stop(60)
+
+
+def _end_one(arena: Arena, cluster: Cluster, pick: int, *, kill: bool) -> str | None:
+    server = _server(cluster, pick)
+    if server is None:
+        return None
+    _end(arena, cluster, server, kill=kill)
+    return server.server_name
 
 
 @action
 def kill_master_rs(arena: Arena, tables: Sequence[str], pick: int) -> object:
-    server = _server(arena.master, pick)
-    if server is not None:
-        arena.crash(arena.master, server)
-    return server and server.server_name
+    return _end_one(arena, arena.master, pick, kill=True)
 
 
 @action
 def kill_slave_rs(arena: Arena, tables: Sequence[str], pick: int) -> object:
-    server = _server(arena.slave, pick)
-    if server is not None:
-        arena.crash(arena.slave, server)
-    return server and server.server_name
+    return _end_one(arena, arena.slave, pick, kill=True)
 
 
 @action
 def stop_master_rs(arena: Arena, tables: Sequence[str], pick: int) -> object:
-    server = _server(arena.master, pick)
-    if server is not None:
-        server.stop(60)
-    return server and server.server_name
+    return _end_one(arena, arena.master, pick, kill=False)
 
 
 @action
 def stop_slave_rs(arena: Arena, tables: Sequence[str], pick: int) -> object:
-    server = _server(arena.slave, pick)
-    if server is not None:
-        server.stop(60)
-    return server and server.server_name
+    return _end_one(arena, arena.slave, pick, kill=False)
 
 
 @action
-def restart_servers(arena: Arena, tables: Sequence[str], pick: int) -> object:
+def restart_servers(arena: Arena, tables: Sequence[str], pick: int) -> None:
     arena.finish_pauses()
     arena.start_servers()
-    return None
 
 
 @action
-def restart_hmaster(arena: Arena, tables: Sequence[str], pick: int) -> object:
+def restart_hmaster(arena: Arena, tables: Sequence[str], pick: int) -> None:
     arena.master.master.kill9()
     arena.master.master.start()
-    return None
 
 
 @action
-def restart_slave_hmaster(arena: Arena, tables: Sequence[str], pick: int) -> object:
+def restart_slave_hmaster(arena: Arena, tables: Sequence[str], pick: int) -> None:
     arena.slave.master.kill9()
     arena.slave.master.start()
-    return None
 
 
 @action
@@ -152,38 +153,33 @@ def merge(arena: Arena, tables: Sequence[str], pick: int) -> object:
 
 
 @action
-def roll(arena: Arena, tables: Sequence[str], pick: int) -> object:
+def roll(arena: Arena, tables: Sequence[str], pick: int) -> None:
     arena.master.admin.call("roll_wal", PATIENCE_S, server=None)
-    return None
 
 
 @action
-def flush(arena: Arena, tables: Sequence[str], pick: int) -> object:
+def flush(arena: Arena, tables: Sequence[str], pick: int) -> None:
     arena.master.admin.call("flush", PATIENCE_S, table=tables[pick % len(tables)])
-    return None
 
 
 @action
-def disable_peer(arena: Arena, tables: Sequence[str], pick: int) -> object:
+def disable_peer(arena: Arena, tables: Sequence[str], pick: int) -> None:
     arena.master.admin.disable_peer(PEER)
-    return None
 
 
 @action
-def enable_peer(arena: Arena, tables: Sequence[str], pick: int) -> object:
+def enable_peer(arena: Arena, tables: Sequence[str], pick: int) -> None:
     arena.master.admin.enable_peer(PEER)
-    return None
 
 
 @action
-def remove_peer(arena: Arena, tables: Sequence[str], pick: int) -> object:
+def remove_peer(arena: Arena, tables: Sequence[str], pick: int) -> None:
     arena.master.admin.remove_peer(PEER)
     arena.peer_there = False
-    return None
 
 
 @action
-def readd_peer(arena: Arena, tables: Sequence[str], pick: int) -> object:
+def readd_peer(arena: Arena, tables: Sequence[str], pick: int) -> None:
     """Away for a moment; the operator rolls the WALs or does not."""
     if arena.peer_there:
         arena.master.admin.remove_peer(PEER)
@@ -192,7 +188,6 @@ def readd_peer(arena: Arena, tables: Sequence[str], pick: int) -> object:
         if pick // 5 % 2:
             roll(arena, tables, pick)
     arena.add_peer()
-    return None
 
 
 @action
@@ -221,9 +216,8 @@ def reconfigure_peer(arena: Arena, tables: Sequence[str], pick: int) -> object:
 
 
 @action
-def unfilter_peer(arena: Arena, tables: Sequence[str], pick: int) -> object:
+def unfilter_peer(arena: Arena, tables: Sequence[str], pick: int) -> None:
     arena.filter_peer(None)
-    return None
 
 
 @action
@@ -276,22 +270,19 @@ def _disable_state(cluster: Cluster, pick: int) -> str | None:
 
 
 @action
-def pause_master_datanode(arena: Arena, tables: Sequence[str], pick: int) -> object:
+def pause_master_datanode(arena: Arena, tables: Sequence[str], pick: int) -> None:
     arena.pause(arena.master.datanodes[0], 1 + pick % 3)
-    return None
 
 
 @action
-def pause_slave_datanode(arena: Arena, tables: Sequence[str], pick: int) -> object:
+def pause_slave_datanode(arena: Arena, tables: Sequence[str], pick: int) -> None:
     arena.pause(arena.slave.datanodes[0], 1 + pick % 3)
-    return None
 
 
 @action
-def pause_zookeeper(arena: Arena, tables: Sequence[str], pick: int) -> object:
+def pause_zookeeper(arena: Arena, tables: Sequence[str], pick: int) -> None:
     assert arena.zookeeper is not None
     arena.pause(arena.zookeeper, 1 + pick % 3)
-    return None
 
 
 @action
@@ -303,12 +294,11 @@ def pause_slave_rs(arena: Arena, tables: Sequence[str], pick: int) -> object:
 
 
 @action
-def full_slave_disk(arena: Arena, tables: Sequence[str], pick: int) -> object:
+def full_slave_disk(arena: Arena, tables: Sequence[str], pick: int) -> None:
     """No room under HBase's root for a while; servers may abort over it."""
     arena.slave.admin.space_quota(HBASE_ROOT, 1)
     time.sleep(1 + pick % 3)
     arena.slave.admin.space_quota(HBASE_ROOT, None)
-    return None
 
 
 @action
@@ -321,21 +311,27 @@ def bulk_load(arena: Arena, tables: Sequence[str], pick: int) -> object:
 @action
 def blind_server(arena: Arena, tables: Sequence[str], pick: int) -> object:
     """A server without the tracker comes, takes a region of every table, is written to, and goes again."""
-    blind = arena.master.add_region_server(UNTRACKED)
+    with _blind(arena, arena.master, UNTRACKED, tables, pick, kill=bool(pick // 3 % 2)) as name:
+        time.sleep(1)
+    return name
+
+
+@contextlib.contextmanager
+def _blind(
+    arena: Arena, cluster: Cluster, site: Mapping[str, str], tables: Sequence[str], pick: int, *, kill: bool
+) -> Iterator[str]:
+    """A server without trackers (`site`) that has a region of every table; its name."""
+    server = cluster.add_region_server(site)
     try:
         for table in tables:
-            _, regions = _regions(arena, [table], 0)
             with contextlib.suppress(AdminError):
+                regions = _regions_of(cluster, table)
                 chosen = regions[pick % len(regions)]["encoded"]
-                arena.master.admin.call("move", PATIENCE_S, encoded=chosen, server=blind.server_name)
-        time.sleep(1)
+                cluster.admin.call("move", PATIENCE_S, encoded=chosen, server=server.server_name)
+        yield server.server_name
     finally:
-        if pick // 3 % 2:
-            arena.crash(arena.master, blind)
-        else:
-            blind.stop(60)
-        arena.master.region_servers.remove(blind)
-    return blind.server_name
+        _end(arena, cluster, server, kill=kill)
+        cluster.region_servers.remove(server)
 
 
 @action
@@ -427,23 +423,18 @@ def _restore_set(arena: Arena, cluster: Cluster, tables: Sequence[str], pick: in
 def _restart_region_servers(arena: Arena, cluster: Cluster, *, kill: bool) -> None:
     """All of them at once; what they remember is gone."""
     for server in _live(cluster):
-        if kill:
-            arena.crash(cluster, server)
-        else:
-            server.stop(60)
+        _end(arena, cluster, server, kill=kill)
     arena.start_servers()
 
 
 @action
-def restart_all_master_rs(arena: Arena, tables: Sequence[str], pick: int) -> object:
+def restart_all_master_rs(arena: Arena, tables: Sequence[str], pick: int) -> None:
     _restart_region_servers(arena, arena.master, kill=False)
-    return None
 
 
 @action
-def restart_all_slave_rs(arena: Arena, tables: Sequence[str], pick: int) -> object:
+def restart_all_slave_rs(arena: Arena, tables: Sequence[str], pick: int) -> None:
     _restart_region_servers(arena, arena.slave, kill=False)
-    return None
 
 
 @action
@@ -465,23 +456,11 @@ def family_comes_back(arena: Arena, tables: Sequence[str], pick: int) -> object:
 @action
 def blind_slave_server(arena: Arena, tables: Sequence[str], pick: int) -> object:
     """A server without the trackers comes to the slave, takes a region of every table, empties one or not, and goes."""
-    blind = arena.slave.add_region_server({"hbase.coprocessor.regionserver.classes": "", **UNTRACKED})
-    try:
-        for table in tables:
-            with contextlib.suppress(AdminError):
-                regions = _slave_regions(arena, table)
-                chosen = regions[pick % len(regions)]["encoded"]
-                arena.slave.admin.call("move", PATIENCE_S, encoded=chosen, server=blind.server_name)
+    with _blind(arena, arena.slave, UNTRACKED_SLAVE, tables, pick, kill=bool(pick // 6 % 2)) as name:
         if pick // 3 % 2:
             arena.slave.admin.call("truncate_table", PATIENCE_S, table=tables[pick % 2], preserve_splits=False)
         time.sleep(1)
-    finally:
-        if pick // 6 % 2:
-            arena.crash(arena.slave, blind)
-        else:
-            blind.stop(60)
-        arena.slave.region_servers.remove(blind)
-    return blind.server_name
+    return name
 
 
 @action
@@ -517,7 +496,7 @@ def truncate_slave(arena: Arena, tables: Sequence[str], pick: int) -> object:
 
 @action
 def truncate_slave_region(arena: Arena, tables: Sequence[str], pick: int) -> object:
-    regions = _slave_regions(arena, tables[pick % 2])
+    regions = _regions_of(arena.slave, tables[pick % 2])
     name = regions[pick // 2 % len(regions)]["name"]
     arena.slave.admin.call("truncate_region", PATIENCE_S, name=name)
     return name
@@ -535,7 +514,7 @@ def truncate_master_region(arena: Arena, tables: Sequence[str], pick: int) -> ob
 def lose_state_region(arena: Arena, tables: Sequence[str], pick: int) -> object:
     """A region of a state table is truncated."""
     cluster = arena.tracked[pick % len(arena.tracked)]
-    regions = cluster.admin.call("regions", PATIENCE_S, table=STATE_TABLE)
+    regions = _regions_of(cluster, STATE_TABLE)
     region = regions[pick // 2 % len(regions)]
     cluster.admin.call("truncate_region", PATIENCE_S, name=region["name"])
     return f"{cluster.name}: {region['name']}"

@@ -377,13 +377,6 @@ class Admin:
     def delete_rows(self, table: str, count: int, *, start: int = 0, prefix: str = "row") -> int:
         return cast(int, self.call("delete_rows", table=table, count=count, start=start, prefix=prefix))
 
-    def increment(self, table: str, row: str | bytes, family: str, qualifier: str, n: int = 1) -> int:
-        """The new value."""
-        return cast(
-            int,
-            self.call("increment", table=table, row=_bytes(row), family=family, qualifier=qualifier, by=n),
-        )
-
     def mutate_row(self, table: str, row: str | bytes, values: Mapping[str, str]) -> None:
         """Put {"family:qualifier": value} into one row, as one WAL entry."""
         columns = {column: [value] for column, value in values.items()}

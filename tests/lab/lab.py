@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from . import config, watchdog
@@ -116,29 +115,10 @@ class Lab:
         return server
 
     def cluster(
-        self,
-        name: str,
-        *,
-        region_servers: int = 2,
-        datanodes: int = 1,
-        site: Mapping[str, str] | None = None,
-        hdfs_site: Mapping[str, str] | None = None,
-        rs_site: Sequence[Mapping[str, str]] | None = None,
-        extra_classpath: Sequence[Path] = (),
-        thrift: bool = True,
+        self, name: str, *, region_servers: int = 2, site: Mapping[str, str] | None = None, thrift: bool = True
     ) -> Cluster:
-        """Define and start one cluster; returns when real calls work. See `ClusterSpec` for the arguments."""
-        spec = ClusterSpec(
-            name,
-            region_servers,
-            datanodes,
-            site or {},
-            hdfs_site or {},
-            rs_site or (),
-            extra_classpath=extra_classpath,
-            thrift=thrift,
-        )
-        return self.start_clusters(spec)[0]
+        """Define and start one cluster; returns when real calls work. `start_clusters` takes all of `ClusterSpec`."""
+        return self.start_clusters(ClusterSpec(name, region_servers, site=site or {}, thrift=thrift))[0]
 
     def start_clusters(self, *specs: ClusterSpec) -> list[Cluster]:
         """Start several side by side; if one fails, its error is raised and all that was started stays up."""
@@ -200,10 +180,5 @@ class Lab:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

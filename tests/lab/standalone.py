@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import pyspark
@@ -127,9 +126,7 @@ class Standalone:
                     found.append(Executor(pid, command))
         return found
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End all of them, executors first."""
         for worker in self.workers:
             worker.kill9()

@@ -8,7 +8,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from . import config
@@ -99,9 +98,7 @@ class Yarn:
         """What an application's driver has written to its standard output."""
         return "".join(file.read_text() for file in sorted(self.logs.glob(f"{application}/*_000001/stdout")))
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End both; containers end with the lab."""
         self.node_manager.kill9()
         self.resource_manager.kill9()

@@ -181,13 +181,11 @@ def test_a_slave_that_ships_the_table_itself_has_clients_of_its_own(peer: dict[s
     [
         ({"own_ms": 20_000}, Verdict.COMPLETE),
         ({"own_ms": 10_000, "written_ms": 25_000}, Verdict.UNVERIFIABLE),
-        ({"own_ms": 0, "written_ms": 25_000}, Verdict.UNVERIFIABLE),
-        ({"written_ms": 20_000}, Verdict.COMPLETE),
-        ({"written_ms": 19_000}, Verdict.UNVERIFIABLE),
+        ({"written_ms": 25_000}, Verdict.UNVERIFIABLE),
     ],
 )
 def test_own_writes_that_were_accepted_or_compared_are_known(kept: dict[str, int], verdict: Verdict) -> None:
-    """Any other is one that came later, whatever the clocks show. Earlier records know the newest of all others."""
+    """Any other is one that came later, whatever the clocks show."""
     proof = {"until_ms": 15_000, "families": ["f", "local"], "seen": kept, "by": "rows"}
     theirs = {**TABLE, "arrived_ms": 1, "written_by": {"": 20_000}, "proven": {MASTER.cluster_id: proof}}
     assert judged(theirs).verdict is verdict

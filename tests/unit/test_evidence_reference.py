@@ -584,8 +584,8 @@ def test_rows_that_differ_decide_against_the_streams() -> None:
 
 
 def proven(until_ms: int, at_ms: int = 46_000, families: tuple[str, ...] = ("f",), **events: int) -> list[Row]:
-    """The slave's rows after an earlier comparison of the table's, as the first version kept it."""
-    kept = {"until_ms": until_ms, "at_ms": at_ms, "families": list(families), "seen": {}}
+    """The slave's rows after an earlier comparison of the table's."""
+    kept = {"until_ms": until_ms, "at_ms": at_ms, "families": list(families), "seen": {}, "by": "rows"}
     detail = json.loads(DETAIL) | {"proven": {MASTER.cluster_id: kept}, **events}
     return changed(THEIRS, "table", detail=json.dumps(detail))
 
@@ -883,7 +883,7 @@ def test_a_table_that_was_created_only_since_the_slaves_state_table_went_back(ev
 
 def seen(at_ms: int = 46_000, events: Row | None = None, **known: Any) -> list[Row]:
     """The slave's rows after a comparison that noted what the trackers had seen; `events` are those of now."""
-    kept = {"until_ms": 25_000, "at_ms": at_ms, "families": ["f"], "seen": known}
+    kept = {"until_ms": 25_000, "at_ms": at_ms, "families": ["f"], "seen": known, "by": "rows"}
     detail = json.loads(DETAIL) | {"proven": {MASTER.cluster_id: kept}, **(events or {})}
     return changed(THEIRS, "table", detail=json.dumps(detail))
 

@@ -109,8 +109,7 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
 
   private void noteWrite(RegionInfo region, WALKeyImpl key, WALEdit edit) {
     if (region != lastRegion) {
-      lastWrites =
-          notes.observes(region) ? recorder.observed().tableWrites.of(region.getTable().getNameAsString()) : null;
+      lastWrites = notes.writes(region);
       lastRegion = region;
     }
     if (lastWrites != null) {
@@ -128,7 +127,7 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
     if (!ignored) {
       lineage = new MetaLineage(recorder.observed().facts);
       notes = new MarkerForwarder(Ids.origin(server), recorder.settings().table, recorder.observed().content,
-          recorder.observed().tableWrites);
+          recorder.observed().tableWrites, recorder.observed().facts);
     }
     return !ignored;
   }

@@ -19,44 +19,60 @@ import org.apache.hadoop.hbase.wal.WALKeyImpl;
 
 /**
  * Forwards the markers of one WAL to the content ledger, for default replicas of user tables, and bulk loads also to the
- * writes to their tables. Used by the WAL thread only.
+ * writes to their tables and to the facts of their regions. Used by the WAL thread only.
  */
 public final class MarkerForwarder {
   private final long origin;
   private final TableName stateTable;
   private final ContentLedger ledger;
   private final TableWrites.Registry writes;
+  private final RegionFacts facts;
 
-  public MarkerForwarder(long origin, TableName stateTable, ContentLedger ledger, TableWrites.Registry writes) {
+  public MarkerForwarder(long origin, TableName stateTable, ContentLedger ledger, TableWrites.Registry writes,
+      RegionFacts facts) {
     this.origin = origin;
     this.stateTable = stateTable;
     this.ledger = ledger;
     this.writes = writes;
+    this.facts = facts;
   }
 
-  /** Returns true for a default replica of a user's table. */
-  public boolean observes(RegionInfo region) {
+  /** Returns the writes to the region's table; null if it is a table of HBase or of the trackers, or another replica. */
+  public TableWrites writes(RegionInfo region) {
     TableName table = region.getTable();
-    return !table.isSystemTable() && !table.equals(stateTable) && RegionReplicaUtil.isDefaultReplica(region);
+    boolean observed =
+        !table.isSystemTable() && !table.equals(stateTable) && RegionReplicaUtil.isDefaultReplica(region);
+    return observed ? writes.of(table.getNameAsString()) : null;
   }
 
   /** @param scopes replication scopes of the families before HBase removed them from the marker; or null */
   public void note(RegionInfo region, WALKeyImpl key, WALEdit edit, NavigableMap<byte[], Integer> scopes)
       throws IOException {
-    if (observes(region)) {
-      ledger.note(new Marker(origin, region, key.getSequenceId(), key.getWriteTime(), edit.getCells(),
-          replicated(scopes)));
-      noteLoads(region, key.getWriteTime(), edit.getCells());
+    TableWrites ofTable = writes(region);
+    if (ofTable == null) {
+      return;
+    }
+    List<String> replicated = replicated(scopes);
+    ledger.note(new Marker(origin, region, key.getSequenceId(), key.getWriteTime(), edit.getCells(), replicated));
+    for (Cell cell : edit.getCells()) {
+      BulkLoadDescriptor load = WALEdit.getBulkLoadDescriptor(cell);
+      if (load != null) {
+        noteReplicated(region, key, load, replicated);
+        ofTable.addLoad(key.getWriteTime(),
+            load.getClusterIdsList().stream().map(UUID::fromString).collect(Collectors.toList()));
+      }
     }
   }
 
-  private void noteLoads(RegionInfo region, long writeTime, List<Cell> cells) throws IOException {
-    for (Cell cell : cells) {
-      BulkLoadDescriptor load = WALEdit.getBulkLoadDescriptor(cell);
-      if (load != null) {
-        List<UUID> clusterIds = load.getClusterIdsList().stream().map(UUID::fromString).collect(Collectors.toList());
-        writes.of(region.getTable().getNameAsString()).addLoad(writeTime, clusterIds);
-      }
+  /**
+   * Records a bulk load of replicated families, after HBase has removed the scopes from its marker if this server does
+   * not replicate bulk loads: no other server's setting, and none of later, makes up for that.
+   */
+  private void noteReplicated(RegionInfo region, WALKeyImpl key, BulkLoadDescriptor load, List<String> replicated) {
+    boolean isScoped = key.getReplicationScopes() != null && !key.getReplicationScopes().isEmpty();
+    if (load.getStoresList().stream().anyMatch(store -> replicated.contains(store.getFamilyName().toStringUtf8()))) {
+      facts.bulkLoad(region.getEncodedName(), region.getTable().getNameAsString(), key.getWriteTime(),
+          isScoped && load.getReplicate());
     }
   }
 

@@ -118,10 +118,6 @@ final class OpenTenure {
     changes++;
   }
 
-  boolean isClosed() {
-    return tenure.closed > 0;
-  }
-
   boolean isStored() {
     return storedChanges == changes;
   }

@@ -22,10 +22,9 @@ final class RegionStreams implements FamilyHeads.Names {
   private static final byte[] NO_NAME = new byte[0];
 
   private final RegionInfo region;
-  private final boolean exempt;
   private final long origin;
   private final StreamHeads registry;
-  /** The writes of its table; null for an exempt region. */
+  /** The writes to its table; null for a region of HBase or of the trackers, which has no streams. */
   final TableWrites writes;
   private final List<Relayed> relayed = new ArrayList<>(0);
   private FamilyHeads local;
@@ -33,17 +32,11 @@ final class RegionStreams implements FamilyHeads.Names {
   private byte[][] globals = new byte[0][];
   private int[] globalIds = new int[0];
 
-  /** @param exempt true for regions of system tables and of the state table, which are never tracked */
-  RegionStreams(RegionInfo region, boolean exempt, long origin, StreamHeads registry, TableWrites.Registry tables) {
-    this.writes = exempt ? null : tables.of(region.getTable().getNameAsString());
+  RegionStreams(RegionInfo region, TableWrites writes, long origin, StreamHeads registry) {
+    this.writes = writes;
     this.region = region;
-    this.exempt = exempt;
     this.origin = origin;
     this.registry = registry;
-  }
-
-  boolean isExempt() {
-    return exempt;
   }
 
   /**
@@ -53,7 +46,7 @@ final class RegionStreams implements FamilyHeads.Names {
    * @param into receives the number of cells of each such family
    */
   boolean isReplicable(WALEdit edit, NavigableMap<byte[], Integer> scopes, FamilyCells into) {
-    if (exempt || edit.isReplay()) {
+    if (writes == null || edit.isReplay()) {
       return false;
     }
     if (scopes != knownScopes) {

@@ -2,19 +2,14 @@ package io.github.statustool.streams;
 
 import io.github.statustool.content.MarkerForwarder;
 import io.github.statustool.content.MetaLineage;
-import io.github.statustool.content.RegionFacts;
 import io.github.statustool.content.TableWrites;
 import io.github.statustool.state.Health;
 import java.io.IOException;
 import java.util.IdentityHashMap;
 import java.util.NavigableMap;
 import java.util.concurrent.atomic.AtomicLong;
-import org.apache.hadoop.hbase.Cell;
-import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.RegionInfo;
-import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.BulkLoadDescriptor;
-import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.StoreDescriptor;
 import org.apache.hadoop.hbase.wal.WALEdit;
 import org.apache.hadoop.hbase.wal.WALKeyImpl;
 
@@ -29,10 +24,7 @@ public final class WalStamper {
   private static final long JITTER_MS = 2_000;
 
   private final long origin;
-  private final TableName stateTable;
   private final StreamHeads heads;
-  private final RegionFacts facts;
-  private final TableWrites.Registry tableWrites;
   private final MetaLineage lineage;
   private final MarkerForwarder markers;
   private final Health health;
@@ -56,12 +48,10 @@ public final class WalStamper {
   public WalStamper(long origin, TableName stateTable, ObservedState observed, Health health) {
     this.origin = origin;
     this.health = health;
-    this.stateTable = stateTable;
     this.heads = observed.heads;
-    this.facts = observed.facts;
-    this.tableWrites = observed.tableWrites;
-    this.lineage = new MetaLineage(facts);
-    this.markers = new MarkerForwarder(origin, stateTable, observed.content, observed.tableWrites);
+    this.lineage = new MetaLineage(observed.facts);
+    this.markers =
+        new MarkerForwarder(origin, stateTable, observed.content, observed.tableWrites, observed.facts);
   }
 
   public long appended() {
@@ -105,9 +95,6 @@ public final class WalStamper {
     } else if (region.isMetaRegion()) {
       lineage.read(edit, key.getWriteTime());
     } else if (edit.isMetaEdit()) {
-      if (scopes != null && !streams(region).isExempt()) {
-        noteBulkLoad(region, key, edit);
-      }
       markers.note(region, key, edit, scopes);
       if (edit.isRegionCloseMarker()) {
         forget(region);
@@ -144,10 +131,6 @@ public final class WalStamper {
     key.addExtendedAttribute(StampCodec.ATTRIBUTE, codec.encode(origin, stampedHeads.via, cells, seq));
   }
 
-  private boolean isExempt(TableName table) {
-    return table.isSystemTable() || table.equals(stateTable);
-  }
-
   private RegionStreams streams(RegionInfo region) {
     if (region == lastRegion) {
       return lastStreams;
@@ -157,7 +140,7 @@ public final class WalStamper {
       if (regions.size() >= MAX_REGIONS) {
         regions.clear();
       }
-      streams = new RegionStreams(region, isExempt(region.getTable()), origin, heads, tableWrites);
+      streams = new RegionStreams(region, markers.writes(region), origin, heads);
       regions.put(region, streams);
     }
     lastRegion = region;
@@ -169,30 +152,5 @@ public final class WalStamper {
     regions.remove(region);
     lastRegion = null;
     lastStreams = null;
-  }
-
-  /**
-   * Records a bulk load, after HBase has removed the scopes from its marker if this server does not replicate bulk
-   * loads: no other server's setting, and none of later, makes up for that.
-   */
-  private void noteBulkLoad(RegionInfo region, WALKeyImpl key, WALEdit edit) throws IOException {
-    boolean isScoped = key.getReplicationScopes() != null && !key.getReplicationScopes().isEmpty();
-    for (Cell cell : edit.getCells()) {
-      BulkLoadDescriptor load = WALEdit.getBulkLoadDescriptor(cell);
-      if (load != null && isReplicated(load, scopes)) {
-        facts.bulkLoad(region.getEncodedName(), region.getTable().getNameAsString(), key.getWriteTime(),
-            isScoped && load.getReplicate());
-      }
-    }
-  }
-
-  private static boolean isReplicated(BulkLoadDescriptor load, NavigableMap<byte[], Integer> scopes) {
-    for (StoreDescriptor store : load.getStoresList()) {
-      Integer scope = scopes.get(store.getFamilyName().toByteArray());
-      if (scope != null && scope == HConstants.REPLICATION_SCOPE_GLOBAL) {
-        return true;
-      }
-    }
-    return false;
   }
 }

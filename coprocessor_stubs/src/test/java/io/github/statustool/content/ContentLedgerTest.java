@@ -64,7 +64,8 @@ class ContentLedgerTest {
     private final MarkerForwarder markers;
 
     private Server(String name) {
-      markers = new MarkerForwarder(Ids.origin(name), Fixtures.STATE_TABLE, content, new TableWrites.Registry());
+      markers =
+          new MarkerForwarder(Ids.origin(name), Fixtures.STATE_TABLE, content, new TableWrites.Registry(), facts);
     }
 
     private void append(RegionInfo of, long seq, WALEdit edit) throws IOException {

@@ -146,6 +146,23 @@ class RecorderTest {
     return store.log.contains(FakeStore.text(row));
   }
 
+  private void appendAndFlushTwice() {
+    append();
+    tick(30_000);
+    tick(20_000);
+  }
+
+  private void end() {
+    wal.over = true;
+    server.over = true;
+    tick(1);
+  }
+
+  private void assertTheTableHasLostRowsNow() {
+    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.START_MS));
+  }
+
   @Test
   void theServersRowIsThereAtOnceButSaysNothingOfAFlush() {
     append();
@@ -417,8 +434,7 @@ class RecorderTest {
       server.expiring = !isRight;
       store.log.clear();
       tick(20_000);
-      assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
-      assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.START_MS));
+      assertTheTableHasLostRowsNow();
       assertTrue(isWritten(headRow()), "all that is known is written again");
     }
     long last = clock.get();
@@ -492,7 +508,6 @@ class RecorderTest {
     assertArrayEquals(TOKEN, store.value(Bits.ascii("tt"), TableRow.ECHO));
   }
 
-  /** Found by the simulation: servers that are gone have left nothing behind, so nothing vouches for what they wrote. */
   /** A snapshot of the state table that is restored takes heads back that have not changed since. */
   @Test
   void aTableThatWentBackGetsEverythingAgainBeforeTheNextEcho() throws IOException {
@@ -506,8 +521,7 @@ class RecorderTest {
     tick(1_000);
     assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
     assertEquals(2, store.number(headRow(), HeadRow.SEQ));
-    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
-    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.START_MS));
+    assertTheTableHasLostRowsNow();
   }
 
   @Test
@@ -564,8 +578,7 @@ class RecorderTest {
     store.restore(nightly);
     recorder = another();
     tick(1_000);
-    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
-    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.START_MS));
+    assertTheTableHasLostRowsNow();
     tick(1_000);
     recorder = another();
     long before = store.number(CoverageRow.KEY, CoverageRow.BACK_MS);
@@ -599,27 +612,21 @@ class RecorderTest {
 
   @Test
   void aTableThatWasTruncatedWhileAllServersWereRestartedIsNoticedByTheFile() {
-    append();
-    tick(30_000);
-    tick(20_000);
+    appendAndFlushTwice();
     store.rows.clear();
     recorder = another();
     tick(1_000);
-    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
-    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.START_MS));
+    assertTheTableHasLostRowsNow();
   }
 
   /** Each region has the mark; the rows of all servers are as they were. */
   @Test
   void aRegionOfTheTableThatLostItsRowsIsNoticedInTime() throws IOException {
-    append();
-    tick(30_000);
-    tick(20_000);
+    appendAndFlushTwice();
     store.truncateRegion("h4");
     store.tables.put("t", "{}");
     tick(11_000);
-    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
-    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.START_MS));
+    assertTheTableHasLostRowsNow();
     assertEquals(1, store.number(Bits.ascii("nt"), TableEventRow.ARRIVED_MS), "its arrival may be what was lost");
     long noticed = clock.get();
     issue(TOKEN);
@@ -633,9 +640,7 @@ class RecorderTest {
 
   @Test
   void aRegionThatLostItsRowsWhileAllServersWereRestartedIsNoticed() {
-    append();
-    tick(30_000);
-    tick(20_000);
+    appendAndFlushTwice();
     store.truncateRegion("h4");
     recorder = another();
     tick(1_000);
@@ -696,9 +701,7 @@ class RecorderTest {
 
   @Test
   void aRestartOfAllServersIsNoAlarm() {
-    append();
-    tick(30_000);
-    tick(20_000);
+    appendAndFlushTwice();
     recorder = another();
     tick(1_000);
     tick(30_000);
@@ -738,6 +741,7 @@ class RecorderTest {
     store.rows.clear();
     tick(20_000);
     assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.START_MS));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ), "it gets again what it lost");
   }
 
   /** Found by the simulation: a sweep right after the loss gave coverage its old start back. */
@@ -755,20 +759,9 @@ class RecorderTest {
   /** Found by the simulation: another server saw the loss first, and our own row was written again right after it. */
   @Test
   void aLossThatAnotherServerSawIsMadeGood() throws IOException {
-    append();
-    tick(30_000);
-    tick(20_000);
+    appendAndFlushTwice();
     store.rows.remove(FakeStore.text(headRow()));
     store.put(List.of(new StateRow(CoverageRow.KEY).add(CoverageRow.START_MS, clock.get(), clock.get())));
-    tick(20_000);
-    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
-  }
-
-  @Test
-  void aTableThatLostItsRowsGetsThemAgain() {
-    append();
-    tick(30_000);
-    store.rows.clear();
     tick(20_000);
     assertEquals(1, store.number(headRow(), HeadRow.SEQ));
   }
@@ -793,9 +786,7 @@ class RecorderTest {
   @Test
   void whoIsOverEchoesNothing() throws IOException {
     recorder.tick();
-    wal.over = true;
-    server.over = true;
-    tick(1);
+    end();
     issue(TOKEN);
     tick(1_000);
     assertNull(store.value(writerRow, ServerRow.ECHO));
@@ -807,9 +798,7 @@ class RecorderTest {
     recorder.tick();
     store.down = true;
     recorder.writeThrough().write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
-    wal.over = true;
-    server.over = true;
-    tick(1);
+    end();
     assertTrue(recorder.isEnded());
     store.down = false;
     assertEquals(1, spool.drain(store));
@@ -853,9 +842,7 @@ class RecorderTest {
   @Test
   void whatComesAfterTheFinalRowMakesANewOne() {
     recorder.tick();
-    wal.over = true;
-    server.over = true;
-    tick(1);
+    end();
     append();
     tick(5);
     assertEquals(1, store.number(headRow(), HeadRow.SEQ));
@@ -930,7 +917,7 @@ class RecorderTest {
     WALEdit damaged = new WALEdit();
     damaged.add(new KeyValue(new byte[] {1}, WALEdit.METAFAMILY, Bytes.toBytes("HBASE::REGION_EVENT::REGION_OPEN"), new byte[] {1}));
     new MarkerForwarder(Fixtures.ORIGIN, Fixtures.STATE_TABLE, recorder.observed().content,
-            recorder.observed().tableWrites)
+            recorder.observed().tableWrites, recorder.observed().facts)
         .note(region, Fixtures.key(region, 1, null), damaged, null);
     recorder.tick();
     assertEquals(1, recorder.health().errors(), "the damaged marker was read");

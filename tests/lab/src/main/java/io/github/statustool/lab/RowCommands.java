@@ -21,7 +21,6 @@ import org.apache.hadoop.hbase.client.BufferedMutator;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.Delete;
 import org.apache.hadoop.hbase.client.Durability;
-import org.apache.hadoop.hbase.client.Increment;
 import org.apache.hadoop.hbase.client.Mutation;
 import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.Result;
@@ -52,7 +51,6 @@ final class RowCommands {
   void register(Map<String, Command> commands) {
     commands.put("put_rows", this::putRows);
     commands.put("delete_rows", args -> write(args, row -> new Delete(row)));
-    commands.put("increment", this::increment);
     commands.put("mutate_row", this::mutateRow);
     commands.put("digest", this::digest);
     commands.put("rows", this::rows);
@@ -85,16 +83,6 @@ final class RowCommands {
       }
     }
     return count;
-  }
-
-  private Object increment(Args args) throws IOException {
-    Increment increment = new Increment(args.bytes("row"));
-    byte[] family = Bytes.toBytes(args.text("family"));
-    byte[] qualifier = Bytes.toBytes(args.text("qualifier"));
-    increment.addColumn(family, qualifier, args.number("by"));
-    try (Table table = connection.getTable(args.table())) {
-      return Bytes.toLong(table.increment(increment).getValue(family, qualifier));
-    }
   }
 
   private Object mutateRow(Args args) throws IOException {
