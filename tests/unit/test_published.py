@@ -318,6 +318,28 @@ def test_two_publishers_share_the_rounds(published: PublishedTable, monkeypatch:
     assert not first.take().is_ours
 
 
+def test_a_publisher_whose_rounds_fail_silences_no_other(
+    published: PublishedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The round that it hands back is taken by the next one that looks; alone, it tries again itself."""
+    now = [1_000_000]
+    monkeypatch.setattr(publisher, "now_ms", lambda: now[0])
+    failing, other = (Turns(published, CLUSTER, 30_000) for _ in range(2))
+    for _ in range(2):
+        assert failing.take().is_ours
+        failing.hand_back()
+        now[0] += 30_000
+    assert other.take().is_ours
+    failing.hand_back()
+    now[0] += 10_000
+    assert not failing.take().is_ours
+    now[0] += 20_000
+    assert other.take().is_ours, "what the other one has claimed since is not handed back"
+    started_later = Turns(published, CLUSTER, 30_000)
+    other.hand_back()
+    assert started_later.take().is_ours
+
+
 def test_a_publisher_that_starts_after_an_old_claim_does_not_wait(
     published: PublishedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
