@@ -346,10 +346,7 @@ class _File:
 
         Of any file but a log also if it does not end with a whole record: it was whole when it got its name.
         """
-        if path.suffix == _LOG:
-            is_damaged = self._is_followed()
-        else:
-            is_damaged = not 0 < self.end == len(self._data)
+        is_damaged = self._is_followed() if path.suffix == _LOG else not 0 < self.end == len(self._data)
         if is_damaged:
             raise ConfigurationError(
                 f"{path} is damaged at byte {self.end}: entries that were acknowledged are lost. If it is a copy, copy "
