@@ -106,11 +106,14 @@ class Judgement:
         return Judged.COMPLETE if self.outcome.verdict is Verdict.COMPLETE else Judged.LACKING
 
     def judged_of(self, table: str) -> Judged:
-        """Return the judgement of a table: complete only if nothing is wrong with it, nor with the run as a whole."""
-        if self.outcome is None or self.judged is Judged.COMPLETE:
-            return self.judged
-        if table not in self.tables:
+        """Return the judgement of a table: complete only if nothing is wrong with it, nor with the run as a whole.
+
+        A table that the peer did not ship then is none of what the file proves, although the whole is complete.
+        """
+        if self.outcome is None or table not in self.tables:
             return Judged.UNPROVEN
+        if self.judged is Judged.COMPLETE:
+            return self.judged
         own = [group for group in self._groups if group.table in (table, None)]
         if not own and self._names_tables:
             return Judged.COMPLETE
@@ -123,6 +126,8 @@ class Judgement:
             return None
         if self.outcome is None:
             return self.error
+        if table is not None and table not in self.tables:
+            return f"the table was not replicated when the status of {iso(self.closing.barrier_ms)} was published"
         own = [group for group in self._groups if table is None or group.table in (table, None)]
         return _words(own[0]) if own else "the check as a whole is not complete"
 

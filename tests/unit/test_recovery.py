@@ -174,6 +174,23 @@ def test_each_table_has_its_own_point() -> None:
     assert answer.tables["a"].beyond == Beyond(7, 3)
 
 
+def test_a_table_that_was_not_replicated_then_has_no_point() -> None:
+    """What it held when the peer was widened may be missing, although all that was in scope then is here."""
+
+    def judge(one: Closing) -> Judgement:
+        if int(one.name) < 3:
+            return judgement(one, L, group("new"), tables=("new", "t"))
+        return judgement(one, C, tables=("t",))
+
+    looked = _Search([closing(number) for number in range(10)], judge)
+    looked.run()
+    looked.run_tables()
+    answer = _answer("s", 1, looked._files, looked, {}, ())
+    assert answer.point_ms == closing(3).cut_ms
+    assert (answer.tables["new"].point_ms, answer.tables["t"].point_ms) == (None, closing(0).cut_ms)
+    assert "was not replicated when" in str(answer.tables["new"].held_back_by)
+
+
 def test_files_that_cannot_be_used_hide_no_other() -> None:
     """One that was altered or has not arrived in whole is told; the next one counts."""
 
