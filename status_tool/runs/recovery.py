@@ -46,6 +46,7 @@ from status_tool.printable import iso
 from status_tool.published.layout import Closing
 from status_tool.published.newest import of_one_master, own_cluster_id
 from status_tool.published.table import PublishedTable
+from status_tool.report.text import not_covered
 from status_tool.rules.peers import FamilyFilter
 from status_tool.rules.segments import Segment, union
 from status_tool.rules.sides import asked_filter, recorded_filter
@@ -491,6 +492,7 @@ def _answer(
         published=len(files),
         judged=len(found.done),
         notices=(*notices, *dict.fromkeys(unusable)),
+        limits=() if whole is None or whole.outcome is None else not_covered(whole.outcome),
     )
 
 

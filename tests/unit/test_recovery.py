@@ -42,7 +42,7 @@ from status_tool.status_file.reader import open_status
 from status_tool.status_file.signature import SignKey
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
-from status_tool.vocabulary.outcome import Group, HBaseOutcome, Outcome, Overview, Problem
+from status_tool.vocabulary.outcome import Group, HBaseOutcome, NotReplicated, Outcome, Overview, Problem
 from status_tool.vocabulary.proven_point import Beyond, RecoveryPoint, TablePoint
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import Scope
@@ -321,6 +321,25 @@ def test_the_text_says_up_to_when_and_what_is_beyond() -> None:
     assert "evidence" not in "".join(lines)
     accepted = list(lines_of(replace(ANSWER, evidence="accepted"), 10.0))
     assert "the evidence is accepted" in accepted[2]
+
+
+def test_what_the_point_does_not_cover_is_told() -> None:
+    """Tables that were not chosen, and those that are not replicated: the slave need not have them."""
+
+    def judge(one: Closing) -> Judgement:
+        done = judgement(one, C)
+        told = cast(Outcome, done.outcome)
+        hbase = replace(cast(HBaseOutcome, told.hbase), not_replicated=NotReplicated(("audit",)))
+        return replace(done, outcome=replace(told, hbase=hbase, limits=("only table t (chosen)", "HDFS not checked")))
+
+    looked = _Search([closing(0)], judge)
+    looked.run()
+    answer = _answer("s", 1, looked._files, looked, {}, ())
+    limits = (
+        "only table t (chosen); HDFS not checked; not replicated to this slave, and so not in scope: 1 table (audit)"
+    )
+    assert f"Limits of this answer: {limits}." in list(lines_of(answer, 1e9))
+    assert "; ".join(point_document(answer, 1e9)["limits"]) == limits
 
 
 def test_the_page_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
