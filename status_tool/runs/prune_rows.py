@@ -124,8 +124,8 @@ class _Pruner:
         self._own_heads(lambda digit: [_target(file, led, digit, with_segments) for file, led in leading], peers)
         narrow = [file.path for file in files if file.header.tables or file.header.namespaces]
         self.pruned.notices += [
-            f"rows of servers that wrote stay: {path} holds only some tables, and of others the slave may have segments "
-            "of them: write it without --table and --namespace"
+            f"rows of servers that wrote stay: {path} holds only some tables, and of others the slave may have "
+            "segments of them: write it without --table and --namespace"
             for path in narrow
         ]
         self._servers(peers, None if narrow else with_segments)
