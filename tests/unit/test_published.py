@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from status_tool.cli.main import main
+from status_tool.cli.publish import DEFAULT_INTERVAL_S
 from status_tool.clients import named_table
 from status_tool.clients.config import Settings, ThriftEndpoint, ZooKeeperEndpoint
 from status_tool.clients.zookeeper import Peer
@@ -192,9 +193,11 @@ def test_what_has_not_changed_is_not_sent_again(published: PublishedTable, hbase
 
 
 def test_a_slaves_table_that_was_restored_from_a_snapshot_has_what_is_whole(
-    published: PublishedTable, hbase: Rows, tmp_path: Path
+    published: PublishedTable, hbase: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What comes afterwards refers to parts that were lost, until the publisher puts them again."""
+    monkeypatch.setattr(newest, "own_cluster_id", lambda _: "own")
+    monkeypatch.setattr(PublishedTable, "require", lambda _: None)
     sent, now, order = SentParts(lambda: now[0]), [0.0], random.Random(1)
     regions = {1: 2_000, 2: 3_000, 3: 3_000, 4: 3_000}
     files = [_written(tmp_path / f"{seed}", many, seed, 0.1, order) for seed, many in regions.items()]
@@ -207,7 +210,10 @@ def test_a_slaves_table_that_was_restored_from_a_snapshot_has_what_is_whole(
     assert published.published().closings == (later, first)
     with pytest.raises(StatusFileError, match="has not arrived in whole"):
         published.fetch(later, tmp_path / "copy")
-    published.fetch(first, tmp_path / "copy")
+    for _ in range(int(PUT_AGAIN_S / DEFAULT_INTERVAL_S)):
+        put_file(published, files[2], 1, sent)
+    fetch_newest(SITE, None, tmp_path / "copy", with_files=False)
+    assert (tmp_path / "copy").read_bytes() == files[0].read_bytes(), first
     now[0] = PUT_AGAIN_S
     again, _ = put_file(published, files[3], 1, sent)
     published.fetch(again, tmp_path / "copy")
