@@ -13,6 +13,7 @@ from status_tool.clients.config import Settings
 from status_tool.gather.snapshot import Request
 from status_tool.printable import iso, safe
 from status_tool.report.progress import make_progress
+from status_tool.report.text import not_covered
 from status_tool.runs.check import Check
 from status_tool.runs.compare_rows import RowsAsked
 from status_tool.runs.losses import LostData, LostTable, find_lost
@@ -90,6 +91,7 @@ def lost_document(found: LostData) -> dict[str, Any]:
             for name, table in found.tables.items()
         },
         "unverifiable": dict(found.unproven),
+        "limits": list(not_covered(outcome)),
         "notices": list(outcome.notices),
     }
 
@@ -103,12 +105,14 @@ def lost_lines(found: LostData) -> Iterator[str]:
             yield f"  {name}: {', '.join(_lost_words(table))}"
         yield "Nothing was shipped. Enabling the peer ships what its queues hold, beside what was written there since."
     elif outcome.verdict is Verdict.COMPLETE:
-        yield f"Nothing is lost: slave {outcome.slave_cluster_id} has all that this cluster holds."
+        yield f"Nothing is lost: slave {outcome.slave_cluster_id} has all that this cluster replicates to it."
     if found.unproven:
         yield "Not certain:"
         for name, why in found.unproven.items():
             yield f"  {name or 'the cluster as a whole'}: {why}"
         yield "--rows compares the rows of tables that streams leave in doubt."
+    if limits := not_covered(outcome):
+        yield f"Limits of this answer: {'; '.join(limits)}."
 
 
 def _lost_words(table: LostTable) -> Iterator[str]:

@@ -76,6 +76,7 @@ def point_document(point: RecoveryPoint, limit_s: float) -> dict[str, Any]:
         "published": point.published,
         "judged": point.judged,
         "tables": {name: _table_document(table) for name, table in point.tables.items()},
+        "limits": list(point.limits),
         "notices": list(point.notices),
     }
 
@@ -114,6 +115,8 @@ def sentences_of(point: RecoveryPoint, limit_s: float) -> Iterator[str]:
         yield f"That is {duration(point.age_ms)} ago{older}."
         if point.evidence != Evidence.EXACT:
             yield f"Not every entry of every stream is traced: the evidence is {point.evidence}."
+        if point.limits:
+            yield f"Limits of this answer: {'; '.join(point.limits)}."
         if point.held_back_by is not None:
             yield f"What was published later is not complete: {point.held_back_by}"
 

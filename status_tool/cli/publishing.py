@@ -66,7 +66,7 @@ class PublishRound:
     sent: int = 0
     """Bytes that were put into the table."""
     other: str = ""
-    """Who published instead."""
+    """Who claimed the round instead."""
     error: str = ""
     notices: tuple[str, ...] = ()
 
@@ -81,7 +81,7 @@ class PublishRound:
         at = iso(self.started_ms).split(".")[0].removesuffix("Z") + "Z"
         took = f"took {self.took_s:.1f} s"
         if self.closing is None:
-            done = f"NOT published: {self.error}" if self.error else f"left out: {self.other} has published since"
+            done = f"NOT published: {self.error}" if self.error else f"left out: {self.other} has claimed the round"
             return safe(f"{at} {done}; {took}")
         what = "" if self.closing.half == "hbase" else " with HDFS files"
         size = f"{self.closing.size} bytes, {self.sent} of them sent"
@@ -184,6 +184,15 @@ class _Publisher:
         turn = self._own_turns().take()
         if not turn.is_ours:
             return None, 0, turn.other, notices
+        try:
+            closing, sent = self._write_and_put()
+        except Exception:
+            with suppress(StatusToolError):
+                self._own_turns().hand_back()
+            raise
+        return closing, sent, "", notices
+
+    def _write_and_put(self) -> tuple[Closing, int]:
         has_files = self._wants_files()
         parameters = {**self._what.check, "output": self._file}
         if not has_files:
@@ -201,7 +210,7 @@ class _Publisher:
         self._file.unlink(missing_ok=True)
         if has_files:
             self._files_at = time.monotonic()
-        return closing, sent, "", notices
+        return closing, sent
 
     def _own_turns(self) -> Turns:
         if self._turns is None:

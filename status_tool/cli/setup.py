@@ -135,6 +135,9 @@ def setup(
     if jar_to is not None:
         if check:
             raise UsageError("--jar-to only puts the jar into a folder: leave --check out")
+        if witness_znode is not None or master_zookeeper is not None:
+            option = "--master-zookeeper" if witness_znode is None else "--witness"
+            raise UsageError(f"--jar-to only puts the jar into a folder: leave {option} out")
         typer.echo(f"Wrote {_put_jar(jar_to)}: copy it into HBase's lib folder on every region server")
         return 0
     if witness_znode is not None and not check:

@@ -38,6 +38,7 @@ from status_tool.spark import jvm
 from status_tool.spark.home import take_spark
 from status_tool.spark.session import forget_session, spark_session
 from status_tool.spark.settings import is_short
+from status_tool.status_file.reader import created_ms
 from status_tool.vocabulary.outcome import Moment, Outcome
 from status_tool.watch.history import CheckRound, History
 from status_tool.watch.http_pages import HttpPages, Pages
@@ -266,14 +267,25 @@ class _Watcher:
 
 
 def newest_file(folder: Path) -> Path:
-    """Return the newest file of a folder. Hidden ones are still being written. Raises `ConfigurationError`."""
+    """Return the status file of a folder that was written last, wherever and whenever it was copied here.
+
+    A file that does not say when it was written counts by its modification time, so that the newest file is never
+    passed over because it is damaged: its round ends by an error. Hidden files are still being written. Raises
+    `ConfigurationError`.
+    """
     try:
         found = [entry for entry in os.scandir(folder) if entry.is_file() and not entry.name.startswith(".")]
-        return Path(max(found, key=lambda entry: (entry.stat().st_mtime_ns, entry.name)).path)
+        return Path(max(found, key=_written).path)
     except OSError as error:
         raise ConfigurationError(f"cannot read --from {folder}: {error.strerror}") from None
     except ValueError:
         raise ConfigurationError(f"--from {folder}: no status file is there yet") from None
+
+
+def _written(entry: os.DirEntry[str]) -> tuple[int, int, str]:
+    modified_ns = entry.stat().st_mtime_ns
+    stated_ms = created_ms(entry.path)
+    return modified_ns // 1_000_000 if stated_ms is None else stated_ms, modified_ns, entry.name
 
 
 def _text(write: Callable[[io.StringIO], None]) -> str:

@@ -55,22 +55,32 @@ def _steps(
     yield from _turned(stations, hops, old, new)
     yield Move(old, BY_HAND, "stop everything that writes: applications, jobs, bulk loads", "the next check but one")
     yield Move(old, TOOL, f"status-tool shutdown-time record {where[old]}", "status-tool shutdown-time show: just now")
-    direct = next((hop for hop in hops if (hop.source, hop.target) == (old, new)), None)
-    if direct is not None:
-        file = f"{old}.status"
-        yield Move(
-            old,
-            TOOL,
-            f"status-tool run -m -o {file} {where[old]}",
-            f"exit code 0; copy {file} to {new}; -f FILE names HDFS paths",
-        )
-        check = f"status-tool run -i {file} --peer {shlex.quote(direct.peer)} --wait 300 {where[new]}"
-        yield Move(new, TOOL, check, "exit code 0; else its text says what to do, and nothing is switched yet")
-    yield Move(new, TOOL, f"{paths} {old} --wait 300", f"exit code 0: all other clusters have what {old} wrote, too")
+    yield from _checked_files(hops, old, new, where)
+    yield Move(
+        new, TOOL, f"{paths} {old} --wait 300", f"exit code 0: all other clusters have what {old} wrote to HBase, too"
+    )
     yield Move(new, TOOL, f"status-tool shutdown-time clear {where[new]}", "exit code 0: none counts when it is master")
     yield Move(new, BY_HAND, "start everything that writes", "rows that it writes can be read here")
     yield Move(new, TOOL, f"{paths} {new} --wait 300", f"exit code 0: what {new} writes reaches the others")
     yield Move(old, TOOL, f"status-tool shutdown-time clear {where[old]}", "exit code 0, before it is master again")
+
+
+def _checked_files(hops: Sequence[Hop], old: str, new: str, where: Mapping[str, str]) -> Iterator[Move]:
+    """Check the new master against a file of the old one: both halves along a direct peer, else HDFS alone.
+
+    Of HBase only `paths` can say what has come over a cluster in the middle; it does not compare files of HDFS.
+    """
+    peer = next((shlex.quote(hop.peer) for hop in hops if (hop.source, hop.target) == (old, new)), None)
+    half, asked = ("--only hdfs ", "--only hdfs") if peer is None else ("", f"--peer {peer}")
+    file = f"{old}.status"
+    yield Move(
+        old,
+        TOOL,
+        f"status-tool run -m {half}-o {file} {where[old]}",
+        f"exit code 0; copy {file} to {new}; -f FILE names HDFS paths",
+    )
+    check = f"status-tool run -i {file} {asked} --wait 300 {where[new]}"
+    yield Move(new, TOOL, check, "exit code 0; else its text says what to do, and nothing is switched yet")
 
 
 def _turned(stations: Sequence[Station], hops: Sequence[Hop], old: str, new: str) -> Iterator[Move]:

@@ -13,8 +13,9 @@ from status_tool.published.layout import Closing
 from status_tool.published.table import Published, PublishedTable
 from status_tool.status_file.signature import SignKey
 
-TRIED = 10
-"""So many of the newest are tried: those that are still arriving are few."""
+TRIED = 50
+"""So many of the newest are tried: those that are still arriving are few, and those that refer to parts which this
+cluster has lost end after `PUT_AGAIN_S`, twenty rounds of a publisher."""
 
 
 def own_cluster_id(settings: Settings) -> str:

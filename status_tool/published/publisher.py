@@ -23,14 +23,15 @@ class Turn:
 
     is_ours: bool
     other: str = ""
-    """Who published since this one's last round, if it is not ours."""
+    """Who has claimed the round, if it is not ours."""
 
 
 class Turns:
     """Whose round it is, where several publishers of one cluster run.
 
     A publisher leaves its round out if another one has claimed one since it looked last: no clocks are compared. Only
-    in its first round, when it has not looked yet, it takes a claim of less than an interval ago for such a one.
+    in its first round, when it has not looked yet, it takes a claim of less than an interval ago for such a one. A
+    claim that was handed back is nobody's: whoever claims rounds and fails would silence all others.
     """
 
     def __init__(self, table: PublishedTable, cluster_id: str, interval_ms: int) -> None:
@@ -47,7 +48,7 @@ class Turns:
         if self._is_others(found):
             self._seen, self._has_looked = found, True
             return Turn(False, _who(found))
-        mine = json.dumps({"publisher": self._id, "claimed_ms": now_ms()}).encode()
+        mine = self._claim_now()
         if not self._table.claim(self._cluster_id, found, mine):
             # Another publisher was faster. If its claim still stands at this one's next round, this one goes on.
             self._seen, self._has_looked = self._table.claimed(self._cluster_id), True
@@ -55,9 +56,21 @@ class Turns:
         self._seen, self._has_looked = mine, True
         return Turn(True)
 
+    def hand_back(self) -> None:
+        """Hand back a round that was claimed and failed, unless another one has claimed it since.
+
+        Raises `ConnectionFailed`.
+        """
+        handed_back = self._claim_now(handed_back=True)
+        if self._table.claim(self._cluster_id, self._seen, handed_back):
+            self._seen = handed_back
+
+    def _claim_now(self, **more: bool) -> bytes:
+        return json.dumps({"publisher": self._id, "claimed_ms": now_ms(), **more}).encode()
+
     def _is_others(self, found: bytes | None) -> bool:
         """Return True if another publisher has claimed a round since this one looked."""
-        if found is None:
+        if found is None or _claim(found).get("handed_back"):
             return False
         if self._has_looked:
             return found != self._seen

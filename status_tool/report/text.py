@@ -317,6 +317,12 @@ def not_replicated_line(hbase: HBaseOutcome) -> str:
     return f"not replicated to this slave, and so not in scope: {' and '.join(parts)}"
 
 
+def not_covered(outcome: Outcome) -> tuple[str, ...]:
+    """Return in words what a verdict does not cover, with what replication does not carry to the slave."""
+    left_out = "" if outcome.hbase is None else not_replicated_line(outcome.hbase)
+    return (*outcome.limits, left_out) if left_out else outcome.limits
+
+
 def _few(names: Sequence[str]) -> str:
     """Return the names, sanitised; of many only the first."""
     shown = ", ".join(safe(name) for name in names[:MAX_LISTED_NAMES])

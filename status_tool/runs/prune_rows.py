@@ -122,7 +122,13 @@ class _Pruner:
         leading = _leading(files, peers)
         with_segments = set[int]()
         self._own_heads(lambda digit: [_target(file, led, digit, with_segments) for file, led in leading], peers)
-        self._servers(peers, with_segments)
+        narrow = [file.path for file in files if file.header.tables or file.header.namespaces]
+        self.pruned.notices += [
+            f"rows of servers that wrote stay: {path} holds only some tables, and of others the slave may have "
+            "segments of them: write it without --table and --namespace"
+            for path in narrow
+        ]
+        self._servers(peers, None if narrow else with_segments)
 
     def as_slave(self, files: Sequence[StatusFile]) -> None:
         """Prune segments that the master no longer needs, and own heads of entries that came from there.

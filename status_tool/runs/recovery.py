@@ -46,6 +46,7 @@ from status_tool.printable import iso
 from status_tool.published.layout import Closing
 from status_tool.published.newest import of_one_master, own_cluster_id
 from status_tool.published.table import PublishedTable
+from status_tool.report.text import not_covered
 from status_tool.rules.peers import FamilyFilter
 from status_tool.rules.segments import Segment, union
 from status_tool.rules.sides import asked_filter, recorded_filter
@@ -106,11 +107,14 @@ class Judgement:
         return Judged.COMPLETE if self.outcome.verdict is Verdict.COMPLETE else Judged.LACKING
 
     def judged_of(self, table: str) -> Judged:
-        """Return the judgement of a table: complete only if nothing is wrong with it, nor with the run as a whole."""
-        if self.outcome is None or self.judged is Judged.COMPLETE:
-            return self.judged
-        if table not in self.tables:
+        """Return the judgement of a table: complete only if nothing is wrong with it, nor with the run as a whole.
+
+        A table that the peer did not ship then is none of what the file proves, although the whole is complete.
+        """
+        if self.outcome is None or table not in self.tables:
             return Judged.UNPROVEN
+        if self.judged is Judged.COMPLETE:
+            return self.judged
         own = [group for group in self._groups if group.table in (table, None)]
         if not own and self._names_tables:
             return Judged.COMPLETE
@@ -123,6 +127,8 @@ class Judgement:
             return None
         if self.outcome is None:
             return self.error
+        if table is not None and table not in self.tables:
+            return f"the table was not replicated when the status of {iso(self.closing.barrier_ms)} was published"
         own = [group for group in self._groups if table is None or group.table in (table, None)]
         return _words(own[0]) if own else "the check as a whole is not complete"
 
@@ -486,6 +492,7 @@ def _answer(
         published=len(files),
         judged=len(found.done),
         notices=(*notices, *dict.fromkeys(unusable)),
+        limits=() if whole is None or whole.outcome is None else not_covered(whole.outcome),
     )
 
 

@@ -326,7 +326,7 @@ def _current(folder: Path) -> list[tuple[Path, int, int]]:
 
 
 class _File:
-    """The whole records of a file. One at the end that is not whole was not acknowledged."""
+    """The whole records of a file. One at the end of a log that is not whole was not acknowledged."""
 
     def __init__(self, data: bytes, *, are_runs: bool) -> None:
         self._data, self._are_runs, self.end = data, are_runs, 0
@@ -342,13 +342,22 @@ class _File:
             self.end += _HEAD.size + len(body)
 
     def refuse_damage(self, path: Path) -> None:
-        """Raise `ConfigurationError` if a whole record follows one that is not."""
-        if self.end + _HEAD.size < len(self._data):
-            (length, _) = _HEAD.unpack_from(self._data, self.end)
-            if _body(self._data, self.end + _HEAD.size + max(0, length)) is not None:
-                raise ConfigurationError(
-                    f"{path} is damaged at byte {self.end}: entries that were acknowledged are lost"
-                )
+        """Raise `ConfigurationError` if a whole record follows one that is not.
+
+        Of any file but a log also if it does not end with a whole record: it was whole when it got its name.
+        """
+        is_damaged = self._is_followed() if path.suffix == _LOG else not 0 < self.end == len(self._data)
+        if is_damaged:
+            raise ConfigurationError(
+                f"{path} is damaged at byte {self.end}: entries that were acknowledged are lost. If it is a copy, copy "
+                "it again; else remove the witness's peer, and begin anew with another folder, znode and peer"
+            )
+
+    def _is_followed(self) -> bool:
+        if self.end + _HEAD.size >= len(self._data):
+            return False
+        (length, _) = _HEAD.unpack_from(self._data, self.end)
+        return _body(self._data, self.end + _HEAD.size + max(0, length)) is not None
 
 
 def _body(data: bytes, at: int) -> bytes | None:

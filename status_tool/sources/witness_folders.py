@@ -101,7 +101,7 @@ def _ids(place: WitnessPlace, access: RpcAccess) -> tuple[str, str]:
     if isinstance(place, Path):
         return _id(place, STORE_ID), _id(place, CLUSTER_ID)
     with _Remote(place, access) as remote:
-        return remote.text(STORE_ID), remote.text(CLUSTER_ID)
+        return remote.ids()
 
 
 def _id(folder: Path, name: str) -> str:
@@ -162,11 +162,21 @@ class _Remote:
         """Drop what is no longer needed; it may take longer than the answer is waited for."""
         self._call("prune", settled)
 
-    def text(self, name: str) -> str:
-        """Return the content of a small file."""
-        length = self.lengths().get(name)
-        if length is None:
-            raise ConfigurationError(f"the witness at {self._address} is not registered yet: see what it prints")
+    def ids(self) -> tuple[str, str]:
+        """Return the id of the folder and that of the cluster as which its witness poses."""
+        lengths = self.lengths()
+        try:
+            return self._text(STORE_ID, lengths[STORE_ID]), self._text(CLUSTER_ID, lengths[CLUSTER_ID])
+        except KeyError:
+            raise ConfigurationError(
+                f"the witness at {self._address} is not registered yet: see what it prints"
+            ) from None
+        except _Gone:
+            raise ConfigurationError(
+                f"the witness at {self._address} has lost its folder: see what it prints"
+            ) from None
+
+    def _text(self, name: str, length: int) -> str:
         return b"".join(self.parts(name, 0, length)).decode(errors="replace").strip()
 
     def parts(self, name: str, start: int, end: int) -> Iterator[bytes]:

@@ -22,6 +22,11 @@ NO_DIGEST = b"0" * 64
 # statistics for `kind` alone), so this pattern is found once.
 DIGEST_PATTERN = re.compile(re.escape(DIGEST_KEY) + rb"\x18\x40([0-9a-f]{64})")
 
+_HEADER_PLACE = HEADER_KEY + b"\x18"
+"""What stands before the header's length, for the same reason only once."""
+
+_LENGTH_BYTES = 5
+
 MAX_HEADER_CHARS = 16 << 20
 MAX_MS = 253_402_300_799_999
 """The last millisecond of the year 9999: later times are taken as damage."""
@@ -64,6 +69,23 @@ def decode_header(text: str | bytes) -> tuple[Header, dict[str, int]]:
     if version > FORMAT_VERSION:
         raise NewerFormat(version)
     return _header(document), _counts(document.get("rows"))
+
+
+def header_in(footer: bytes) -> Header | None:
+    """Return the header in a footer whose digest has not been checked, which only this parser may touch.
+
+    None if this version cannot read it.
+    """
+    _, _, rest = footer.partition(_HEADER_PLACE)
+    length = place = 0
+    for place, byte in enumerate(rest[:_LENGTH_BYTES], 1):  # a varint: seven bits a byte, the lowest ones first
+        length |= (byte & 0x7F) << 7 * (place - 1)
+        if byte < 0x80:
+            break
+    try:
+        return decode_header(rest[place : place + length])[0]
+    except ValueError:
+        return None
 
 
 def parse_json(text: str | bytes, max_chars: int) -> Any:

@@ -25,7 +25,15 @@ import pyarrow.parquet as pq
 
 from status_tool.errors import OutputError, StatusFileError
 from status_tool.printable import safe
-from status_tool.status_file.footer import DIGEST_KEY, DIGEST_PATTERN, HEADER_KEY, NO_DIGEST, NewerFormat, decode_header
+from status_tool.status_file.footer import (
+    DIGEST_KEY,
+    DIGEST_PATTERN,
+    HEADER_KEY,
+    NO_DIGEST,
+    NewerFormat,
+    decode_header,
+    header_in,
+)
 from status_tool.status_file.legacy import legacy_header, legacy_rows, read_legacy
 from status_tool.status_file.signature import SIGNATURE_PATTERN, SignKey
 from status_tool.status_file.writer import StatusWriter, conform
@@ -122,6 +130,19 @@ def open_status(
         status.close()
         raise _refusal(path, "comes from a witness: only `run -i FILE` on the slave reads it, without --follow")
     return status
+
+
+def created_ms(path: str | os.PathLike[str]) -> int | None:
+    """Return when a status file says that it was written; None if it does not say so.
+
+    Reads its footer alone and does not check the file's digest: enough to choose the file that `open_status` checks.
+    """
+    try:
+        with _regular(path) as file:
+            header = header_in(_footer(file, path, os.fstat(file.fileno()).st_size)[1])
+    except StatusFileError:
+        return None
+    return None if header is None else header.created_ms
 
 
 def _refusal(path: str | os.PathLike[str], reason: str) -> StatusFileError:

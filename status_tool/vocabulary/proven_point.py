@@ -45,6 +45,8 @@ class RecoveryPoint:
     published: int
     judged: int
     notices: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+    """What the point does not cover, in words."""
 
     @property
     def points(self) -> Mapping[str, int | None]:

@@ -368,6 +368,19 @@ def test_a_folder_that_is_none_or_damaged_is_refused(tmp_path: Path) -> None:
         read_arrivals(copy)
 
 
+@pytest.mark.parametrize(("folder", "name"), [(FOLDER, "1.set"), (PRUNED, "1-2.runs")])
+def test_a_file_that_no_longer_grows_has_to_be_whole(folder: Path, name: str, tmp_path: Path) -> None:
+    """Cut short or altered at any byte: its entries were acknowledged, and would be missing."""
+    copy = Path(shutil.copytree(folder, tmp_path / "copy"))
+    whole = (copy / name).read_bytes()
+    damaged = [whole[:end] for end in range(len(whole))]
+    damaged += [whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in range(len(whole))]
+    for content in (*damaged, whole + b"\0"):
+        (copy / name).write_bytes(content)
+        with pytest.raises(ConfigurationError, match=r"is damaged at byte .* copy it again; else remove"):
+            read_arrivals(copy)
+
+
 def test_a_folder_with_less_than_was_acknowledged_is_refused(tmp_path: Path) -> None:
     """As one that was restored from a backup; a set is made of a whole log."""
     whole = (FOLDER / "2.log").stat().st_size

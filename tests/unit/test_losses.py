@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from status_tool.runs.losses import _lost_table
-from status_tool.vocabulary.outcome import Group, Problem
+from status_tool.cli.losing import lost_document, lost_lines
+from status_tool.runs.losses import LostData, _lost_table
+from status_tool.vocabulary.outcome import Group, HBaseOutcome, NotReplicated, Outcome, Problem
+from status_tool.vocabulary.verdicts import Evidence, Status, Verdict
 
 
 @pytest.mark.parametrize(
@@ -26,3 +30,16 @@ def test_a_range_of_times_that_is_told_holds_all_that_is_lost(
     groups = [Group("gap", "gap", "t", 1, example, from_ms=first, to_ms=last) for first, last in spans]
     found = _lost_table(groups, {}, 3)
     assert (found.from_ms, found.to_ms) == told
+
+
+def test_nothing_is_lost_of_what_was_asked() -> None:
+    """Tables that were not chosen, and those that are not replicated, may be lost."""
+    hbase = HBaseOutcome(Verdict.COMPLETE, Evidence.EXACT, dict.fromkeys(Status, 0))
+    outcome = Outcome(hbase, None, (), 1, limits=("only table t (chosen)", "HDFS not checked"))
+    found = LostData(outcome, {}, {})
+    first, limits = lost_lines(found)
+    assert first.startswith("Nothing is lost: ")
+    assert limits == "Limits of this answer: only table t (chosen); HDFS not checked."
+    narrow = replace(outcome, hbase=replace(hbase, not_replicated=NotReplicated(("audit",))))
+    assert "(audit)" in [*lost_lines(replace(found, outcome=narrow))][-1]
+    assert "(audit)" in lost_document(replace(found, outcome=narrow))["limits"][-1]

@@ -430,6 +430,18 @@ def test_on_a_master(here: Table, tmp_path: Path) -> None:
     assert [key for key in here.store.rows if key[:1] == b"o"] == [f"o{as_hex(2)}{role}".encode() for role in "wr"]
 
 
+def test_a_slaves_file_of_some_tables_does_not_say_which_servers_it_has_segments_of(
+    here: Table, tmp_path: Path
+) -> None:
+    """Those of other tables are not in it."""
+    del here.store.rows[stream_key("h", REGION, 1)]
+    done = run(written(tmp_path / "narrow", Header("slave", ONE, 5, 5, tables=("u",)), []))
+    assert (done.dropped["servers"], here.steps) == (1, ["delete o1r 7"])
+    assert "without --table" in done.notices[0]
+    run(slave_file(tmp_path / "two", origins=[2]))
+    assert here.steps == ["delete o1r 7", "delete o1w 7"]
+
+
 def test_what_comes_after_the_head_was_read_stays(here: Table, tmp_path: Path) -> None:
     """Deletes without a version would hide a spooled head: its timestamp is a sequence id, long before now."""
     run(slave_file(tmp_path / "one"))

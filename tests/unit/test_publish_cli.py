@@ -15,7 +15,7 @@ from status_tool.cli.main import main
 from status_tool.cli.pointing import PointFiles
 from status_tool.cli.publishing import PublishRound, PublishService, _Publisher
 from status_tool.cli.repeated import RoundParameters
-from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.errors import ConfigurationError, ConnectionFailed, StatusFileError
 from status_tool.published.carriers import Carried
 from status_tool.published.layout import Closing, FilePart
 from status_tool.runs.recovery import PointAsked
@@ -169,6 +169,32 @@ def test_an_error_ends_a_round_and_not_the_service(monkeypatch: pytest.MonkeyPat
         next(made.rounds())
 
 
+def test_a_round_that_fails_is_handed_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Also where that fails as well: the round's own error is told."""
+    made, _ = _publisher(monkeypatch, tmp_path, PublishService(0.001, rounds=2))
+    taken = []
+
+    class Turns:
+        def take(self) -> Any:
+            taken.append("taken")
+            return SimpleNamespace(is_ours=True)
+
+        def hand_back(self) -> None:
+            taken.append("handed back")
+            raise ConnectionFailed("no Thrift")
+
+    monkeypatch.setattr(made, "_own_turns", Turns)
+
+    def put(*_: Any) -> Any:
+        if len(taken) < 3:
+            raise StatusFileError("was damaged")
+        return CLOSING, 7
+
+    monkeypatch.setattr(publishing, "put_file", put)
+    assert [done.error for done in made.rounds()] == ["was damaged", ""]
+    assert taken == ["taken", "handed back", "taken"]
+
+
 @pytest.mark.parametrize(
     ("peers", "reason"),
     [
@@ -219,7 +245,7 @@ def test_a_round_in_one_line_and_as_json() -> None:
     document = json.loads(json.dumps(done.document(7)))
     assert (document["bytes"], document["sent_bytes"], document["cells"]) == (1_500_000, 600, 2)
     left = PublishRound(0, 0.1, other="host:1")
-    assert "left out: host:1 has published since" in left.line
+    assert "left out: host:1 has claimed the round" in left.line
     assert (left.exit_code, left.document(1)["published"]) == (0, False)
 
 

@@ -9,25 +9,31 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from status_tool.cli.main import main
+from status_tool.cli.publish import DEFAULT_INTERVAL_S
 from status_tool.clients import named_table
-from status_tool.clients.config import ThriftEndpoint, ZooKeeperEndpoint
+from status_tool.clients.config import Settings, ThriftEndpoint, ZooKeeperEndpoint
 from status_tool.clients.zookeeper import Peer
 from status_tool.errors import ConfigurationError, StatusFileError, UsageError
-from status_tool.published import carriers, publisher, table
+from status_tool.published import carriers, newest, publisher, table
 from status_tool.published.carriers import ships_published
 from status_tool.published.layout import CELL_BYTES, Closing, FilePart, closing_of, new_name
-from status_tool.published.newest import of_one_master
+from status_tool.published.newest import fetch_newest, of_one_master
 from status_tool.published.publisher import Turns, put_file
 from status_tool.published.table import PUT_AGAIN_S, Published, PublishedTable, SentParts
+from status_tool.status_file.footer import HEADER_KEY
 from status_tool.status_file.parts import parts_of
 from status_tool.status_file.reader import open_status
+from status_tool.status_file.signature import SignKey
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.schema import STATUS_SCHEMA
@@ -186,6 +192,123 @@ def test_what_has_not_changed_is_not_sent_again(published: PublishedTable, hbase
     assert count > 0.9 * all_of(closing), "all goes again but for the last round's own parts"
 
 
+def test_a_slaves_table_that_was_restored_from_a_snapshot_has_what_is_whole(
+    published: PublishedTable, hbase: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes afterwards refers to parts that were lost, until the publisher puts them again."""
+    monkeypatch.setattr(newest, "own_cluster_id", lambda _: "own")
+    monkeypatch.setattr(PublishedTable, "require", lambda _: None)
+    sent, now, order = SentParts(lambda: now[0]), [0.0], random.Random(1)
+    regions = {1: 2_000, 2: 3_000, 3: 3_000, 4: 3_000}
+    files = [_written(tmp_path / f"{seed}", many, seed, 0.1, order) for seed, many in regions.items()]
+    first, _ = put_file(published, files[0], 1, SentParts())
+    snapshot = {key: dict(cells) for key, cells in hbase.stored.items()}
+    hbase.stored.clear()
+    put_file(published, files[1], 1, sent)
+    hbase.stored = snapshot
+    later, _ = put_file(published, files[2], 1, sent)
+    assert published.published().closings == (later, first)
+    with pytest.raises(StatusFileError, match="has not arrived in whole"):
+        published.fetch(later, tmp_path / "copy")
+    for _ in range(int(PUT_AGAIN_S / DEFAULT_INTERVAL_S)):
+        put_file(published, files[2], 1, sent)
+    fetch_newest(SITE, None, tmp_path / "copy", with_files=False)
+    assert (tmp_path / "copy").read_bytes() == files[0].read_bytes(), first
+    now[0] = PUT_AGAIN_S
+    again, _ = put_file(published, files[3], 1, sent)
+    published.fetch(again, tmp_path / "copy")
+    assert (tmp_path / "copy").read_bytes() == files[3].read_bytes()
+
+
+SITE = cast(Settings, SimpleNamespace(thrift=lambda: ThriftEndpoint("h", 1), status_table="replicationstatus"))
+
+
+def _newest(hbase: Rows, closing: Closing, trouble: str) -> None:
+    """Do something to the newest file that is here."""
+    key = closing.part_key(closing.parts[-1])
+    row = hbase.stored[closing.key]
+    if trouble == "cut short":
+        del hbase.stored[key]
+    elif trouble == "altered":
+        hbase.stored[key] = {b"published:d": b"other"}
+    elif trouble == "newer publisher":
+        row[b"published:c"] = row[b"published:c"].replace(b'"version": 2', b'"version": 3')
+    elif trouble == "other barrier":
+        row[b"published:c"] = row[b"published:c"].replace(b'"barrier_ms": 2000', b'"barrier_ms": 3000')
+    elif trouble == "other cluster":
+        hbase.stored[closing.key.replace(CLUSTER.encode(), OTHER.encode())] = hbase.stored.pop(closing.key)
+        for part in closing.parts:
+            hbase.stored[f"f/{OTHER}/{part.digest}".encode()] = hbase.stored.pop(closing.part_key(part))
+
+
+OTHER = "22222222-0000-0000-0000-000000000000"
+
+
+@pytest.mark.usefixtures("small_cells")
+@pytest.mark.parametrize(
+    ("trouble", "words"),
+    [
+        ("cut short", "has not arrived in whole"),
+        ("altered", "was altered"),
+        ("newer publisher", "a newer status-tool published it: upgrade status-tool here"),
+        ("newer header", "has format version 3"),
+        ("other barrier", "is another one than its closing row says"),
+        ("other cluster", "is another one than its closing row says"),
+        ("a slave's", "is a slave's status"),
+        ("not signed", "is not signed"),
+    ],
+)
+def test_of_what_is_published_the_newest_that_is_whole_is_checked(
+    published: PublishedTable,
+    hbase: Rows,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    trouble: str,
+    words: str,
+) -> None:
+    """`run -i --published`: what is wrong with a newer one is told; alone, it is an error with a way out."""
+    monkeypatch.setattr(newest, "own_cluster_id", lambda _: "own")
+    monkeypatch.setattr(PublishedTable, "require", lambda _: None)
+    key = SignKey(b"k" * 32) if trouble == "not signed" else None
+    file = status(tmp_path / "a", replace(HEADER, barrier_issued_ms=2_000), notices=100)
+    closing, _ = put_file(published, file, 1, SentParts())
+    if trouble in ("newer header", "a slave's"):
+        other = status(tmp_path / "b", replace(HEADER, side="slave", barrier_issued_ms=2_000))
+        if trouble == "newer header":
+            newer = pa.table({"other": [1]}).replace_schema_metadata({HEADER_KEY: b'{"format_version": 3}'})
+            pq.write_table(newer, other)
+        contents = list(parts_of(other, 1_000))
+        closing = replace(closing, parts=tuple(map(FilePart.of, contents)))
+        published.put(contents, closing, SentParts())
+    _newest(hbase, closing, trouble)
+    wanted = OTHER if trouble == "other cluster" else None
+    with pytest.raises(StatusFileError, match=r"is here in whole \(.*run `status-tool publish` on the master") as error:
+        fetch_newest(SITE, wanted, tmp_path / "copy", key, with_files=False)
+    assert words in str(error.value)
+    assert error.value.exit_code == 2
+    if trouble == "other cluster":
+        return
+    with StatusWriter(tmp_path / "good", HEADER, key):
+        pass
+    put_file(published, tmp_path / "good", 1, SentParts())
+    told = fetch_newest(SITE, None, tmp_path / "copy", key, with_files=False)
+    assert (tmp_path / "copy").read_bytes() == (tmp_path / "good").read_bytes()
+    assert words in " ".join(told)
+    assert told[-1] == "checking against the status file published at 1970-01-01T00:00:01.000Z"
+
+
+@pytest.mark.parametrize("command", [["recovery-point"], ["run", "-i", "--published"]])
+def test_a_table_that_was_dropped_is_an_error_with_a_way_out(
+    hbase: Rows, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    """On the slave, whatever was published before."""
+    monkeypatch.setattr(hbase, "tables", lambda: [b"replicationstate"])
+    assert main([*command, "--thrift", "h:1", "--zookeeper", "h:1/hbase"]) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "the table replicationstatus for published status files does not exist on this cluster" in said
+    assert "in the HBase shell: create 'replicationstatus'" in said
+
+
 def test_another_publisher_and_one_that_failed_send_it_all(
     published: PublishedTable, hbase: Rows, tmp_path: Path
 ) -> None:
@@ -315,6 +438,28 @@ def test_two_publishers_share_the_rounds(published: PublishedTable, monkeypatch:
     now[0] += 30_000
     assert second.take().is_ours
     assert not first.take().is_ours
+
+
+def test_a_publisher_whose_rounds_fail_silences_no_other(
+    published: PublishedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The round that it hands back is taken by the next one that looks; alone, it tries again itself."""
+    now = [1_000_000]
+    monkeypatch.setattr(publisher, "now_ms", lambda: now[0])
+    failing, other = (Turns(published, CLUSTER, 30_000) for _ in range(2))
+    for _ in range(2):
+        assert failing.take().is_ours
+        failing.hand_back()
+        now[0] += 30_000
+    assert other.take().is_ours
+    failing.hand_back()
+    now[0] += 10_000
+    assert not failing.take().is_ours
+    now[0] += 20_000
+    assert other.take().is_ours, "what the other one has claimed since is not handed back"
+    started_later = Turns(published, CLUSTER, 30_000)
+    other.hand_back()
+    assert started_later.take().is_ours
 
 
 def test_a_publisher_that_starts_after_an_old_claim_does_not_wait(

@@ -42,7 +42,7 @@ from status_tool.status_file.reader import open_status
 from status_tool.status_file.signature import SignKey
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
-from status_tool.vocabulary.outcome import Group, HBaseOutcome, Outcome, Overview, Problem
+from status_tool.vocabulary.outcome import Group, HBaseOutcome, NotReplicated, Outcome, Overview, Problem
 from status_tool.vocabulary.proven_point import Beyond, RecoveryPoint, TablePoint
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import Scope
@@ -172,6 +172,23 @@ def test_each_table_has_its_own_point() -> None:
     assert answer.tables["a"].held_back_by == "behind it is (region r-a, written by h,1,1)"
     assert answer.tables["c"].held_back_by is None
     assert answer.tables["a"].beyond == Beyond(7, 3)
+
+
+def test_a_table_that_was_not_replicated_then_has_no_point() -> None:
+    """What it held when the peer was widened may be missing, although all that was in scope then is here."""
+
+    def judge(one: Closing) -> Judgement:
+        if int(one.name) < 3:
+            return judgement(one, L, group("new"), tables=("new", "t"))
+        return judgement(one, C, tables=("t",))
+
+    looked = _Search([closing(number) for number in range(10)], judge)
+    looked.run()
+    looked.run_tables()
+    answer = _answer("s", 1, looked._files, looked, {}, ())
+    assert answer.point_ms == closing(3).cut_ms
+    assert (answer.tables["new"].point_ms, answer.tables["t"].point_ms) == (None, closing(0).cut_ms)
+    assert "was not replicated when" in str(answer.tables["new"].held_back_by)
 
 
 def test_files_that_cannot_be_used_hide_no_other() -> None:
@@ -304,6 +321,25 @@ def test_the_text_says_up_to_when_and_what_is_beyond() -> None:
     assert "evidence" not in "".join(lines)
     accepted = list(lines_of(replace(ANSWER, evidence="accepted"), 10.0))
     assert "the evidence is accepted" in accepted[2]
+
+
+def test_what_the_point_does_not_cover_is_told() -> None:
+    """Tables that were not chosen, and those that are not replicated: the slave need not have them."""
+
+    def judge(one: Closing) -> Judgement:
+        done = judgement(one, C)
+        told = cast(Outcome, done.outcome)
+        hbase = replace(cast(HBaseOutcome, told.hbase), not_replicated=NotReplicated(("audit",)))
+        return replace(done, outcome=replace(told, hbase=hbase, limits=("only table t (chosen)", "HDFS not checked")))
+
+    looked = _Search([closing(0)], judge)
+    looked.run()
+    answer = _answer("s", 1, looked._files, looked, {}, ())
+    limits = (
+        "only table t (chosen); HDFS not checked; not replicated to this slave, and so not in scope: 1 table (audit)"
+    )
+    assert f"Limits of this answer: {limits}." in list(lines_of(answer, 1e9))
+    assert "; ".join(point_document(answer, 1e9)["limits"]) == limits
 
 
 def test_the_page_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,16 @@ def test_a_master_and_a_slave() -> None:
             parse(step.command)
 
 
+def test_files_are_checked_also_where_no_peer_leads_to_the_new_master() -> None:
+    """By paths over a cluster in the middle, `paths` sees HBase alone."""
+    commands = [step.command for step in steps(graph("ab bc"), "a", "c") if step.how == TOOL]
+    written = commands.index("status-tool run -m --only hdfs -o a.status --conf-dir /etc/a")
+    assert commands[written + 1] == "status-tool run -i a.status --only hdfs --wait 300 --conf-dir /etc/c"
+    assert commands[written + 2].endswith("--from a --wait 300")
+    for one in commands:
+        parse(one)
+
+
 def test_a_cycle_needs_no_peer() -> None:
     """From b all others are reached."""
     assert shell(steps(graph("ab bc ca"))) == []

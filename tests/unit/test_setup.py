@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from status_tool.cli.main import main
 from status_tool.cli.setup import STEPS, TRACKER_PROPERTIES, steps
 from status_tool.clients.sitefiles import SiteConfig, read_file
 from tests.pair import REPOSITORY
@@ -26,6 +27,14 @@ def test_the_doctor_names_one_next_step() -> None:
     found = [Checked("a", None), Checked("b", "mend b"), Checked("c", "mend c")]
     assert next_step(found) == "Next: mend b"
     assert next_step(found[:1]) == "ready"
+
+
+@pytest.mark.parametrize("option", ["--check", "--witness=zk:1/w", "--master-zookeeper=zk:1/hbase"])
+def test_a_jar_is_put_and_nothing_is_looked_at(option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever gives such an option expects a look."""
+    assert main(["setup", "--jar-to", str(tmp_path), option]) == 2
+    assert f"leave {option.partition('=')[0]} out" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 OTHERS = {

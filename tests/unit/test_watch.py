@@ -29,6 +29,8 @@ from status_tool.errors import ConfigurationError, ConnectionFailed, UsageError
 from status_tool.report.html_report import HtmlReporter
 from status_tool.report.timeline import timeline
 from status_tool.spark.settings import SHORT_RUN_BYTES
+from status_tool.status_file.writer import StatusWriter
+from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Moment, Outcome, Overview, TableLine
 from status_tool.vocabulary.verdicts import Status, Verdict
 from status_tool.watch.history import KEPT_MS, CheckRound, History
@@ -268,6 +270,23 @@ def test_the_newest_file_of_a_folder(tmp_path: Path) -> None:
     assert newest_file(tmp_path) == tmp_path / "a"
     with pytest.raises(ConfigurationError, match="cannot read --from"):
         newest_file(tmp_path / "none")
+
+
+def test_an_old_file_that_was_copied_last_is_not_the_newest(tmp_path: Path) -> None:
+    """FILE's own time counts; a file that lacks one, such as half a copy, hides behind none that is older."""
+    made = {"new": 2_000, "old": 1_000}
+    for number, (name, written_ms) in enumerate(made.items(), 10):
+        header = Header("master", "m", created_ms=written_ms, cut_ms=1, notices=("x" * 1_000,))
+        with StatusWriter(tmp_path / name, header):
+            pass
+        os.utime(tmp_path / name, (number, number))
+    assert newest_file(tmp_path) == tmp_path / "new"
+    half = tmp_path / "half"
+    half.write_bytes((tmp_path / "new").read_bytes()[:-9])
+    os.utime(half, (1, 1))
+    assert newest_file(tmp_path) == tmp_path / "new"
+    os.utime(half, (3, 3))
+    assert newest_file(tmp_path) == half
 
 
 @pytest.mark.parametrize(

@@ -310,6 +310,23 @@ def test_a_witness_that_has_no_id_yet(tmp_path: Path) -> None:
         copied(address, tmp_path)
 
 
+def test_the_ids_are_looked_up_in_one_list(tmp_path: Path) -> None:
+    """An id that has gone since is told, too."""
+    asked, as_usual = list[str](), folder_of(FOLDER)
+    gone = ExceptionResponse(exception_class_name="java.io.FileNotFoundException", stack_trace="store.id")
+
+    def answer(method: str, request: str) -> bytes | ExceptionResponse | None:
+        asked.append(method)
+        return as_usual(method, request)
+
+    with listening(answering(answer)) as address:
+        assert list(witness_stores([address]).places) == [STORE]
+    assert asked == ["list", "read", "read"]
+    lost = answering(lambda method, request: as_usual(method, request) if method == "list" else gone)
+    with listening(lost) as address, pytest.raises(ConfigurationError, match="has lost its folder"):
+        witness_stores([address])
+
+
 class _Ticket:
     """A SASL client whose first message is its last, without a KDC; `tests/cluster/test_secure.py` has the real one."""
 

@@ -73,20 +73,29 @@ final class ArrivalFile implements Closeable {
   }
 
   /**
-   * Reads a file. A record at the end that was not written whole was never acknowledged, and is left out.
+   * Reads a log. A record at the end that was not written whole was never acknowledged, and is left out.
    *
    * @throws IOException also if a damaged record is followed by a whole one, as that one may have been acknowledged
    */
   static Arrivals read(Path file) throws IOException {
-    return read(file, false);
+    return read(file, false, false);
   }
 
-  /** Reads a file of {@link #appendRuns}. */
+  /**
+   * Reads a set.
+   *
+   * @throws IOException also if it is not whole, which it was when it got its name
+   */
+  static Arrivals readSet(Path file) throws IOException {
+    return read(file, true, false);
+  }
+
+  /** Reads a file of {@link #appendRuns} as {@link #readSet} reads a set. */
   static Arrivals readRuns(Path file) throws IOException {
-    return read(file, true);
+    return read(file, true, true);
   }
 
-  private static Arrivals read(Path file, boolean areRuns) throws IOException {
+  private static Arrivals read(Path file, boolean isSealed, boolean areRuns) throws IOException {
     Arrivals arrivals = new Arrivals();
     ArrivalCodec codec = new ArrivalCodec();
     byte[] bytes = Files.readAllBytes(file);
@@ -101,7 +110,8 @@ final class ArrivalFile implements Closeable {
       }
       at += HEAD + body.length;
     }
-    if (at + HEAD < bytes.length && isWhole(bytes, at + HEAD + Math.max(0, length(bytes, at)))) {
+    boolean isCut = isSealed && (at == 0 || at < bytes.length);
+    if (isCut || at + HEAD < bytes.length && isWhole(bytes, at + HEAD + Math.max(0, length(bytes, at)))) {
       throw new IOException(file + " is damaged at byte " + at + ": entries that were acknowledged are lost");
     }
     return arrivals;

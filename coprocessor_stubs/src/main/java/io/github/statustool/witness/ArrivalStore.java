@@ -278,7 +278,7 @@ final class ArrivalStore implements Closeable {
         throw new IOException(folder + " has no file with number " + next);
       }
       boolean isSet = set.toString().endsWith(SET);
-      Arrivals read = isSet ? ArrivalFile.read(set) : ArrivalFile.readRuns(set);
+      Arrivals read = isSet ? ArrivalFile.readSet(set) : ArrivalFile.readRuns(set);
       if (isSet && settled.isTooEarlyFor(read)) {
         break; // a later call writes it once, and no file of the same name has another content
       }

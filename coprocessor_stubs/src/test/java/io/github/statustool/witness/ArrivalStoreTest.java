@@ -179,6 +179,25 @@ class ArrivalStoreTest {
   }
 
   @Test
+  void aSetThatIsDamagedIsNotPrunedAway() throws IOException {
+    try (ArrivalStore store = open(100)) {
+      store.keep(request(key("r1"), 1));
+    }
+    open(100).close();
+    Path set = files(".set").get(0);
+    byte[] whole = Files.readAllBytes(set);
+    for (byte[] damaged : List.of(Arrays.copyOf(whole, whole.length - 1), new byte[0])) {
+      Files.write(set, damaged);
+      try (ArrivalStore store = open(100)) {
+        IOException error = assertThrows(IOException.class, () -> store.prune(settled(MS + 1_000, "r1")));
+        assertTrue(error.getMessage().contains("1.set is damaged at byte 0"), error.getMessage());
+      }
+      assertEquals(List.of(), files(".runs"));
+      assertTrue(Files.exists(set));
+    }
+  }
+
+  @Test
   void aFolderHasOneWitness() throws IOException {
     try (ArrivalStore store = open(100)) {
       IOException error = assertThrows(IOException.class, () -> open(100));
