@@ -10,6 +10,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.client.TableDescriptor;
 
@@ -45,9 +46,9 @@ public final class TableEvents {
         new Event(name, TableEventRow.ARRIVED_MS, now, TableEventRow.EARLIEST_WINS - now));
     if (now - known.dueSince >= AGAIN_MS) {
       known.dueSince = now;
-      known.flushed = false;
+      known.touch();
     }
-    return !known.flushed;
+    return !known.isFlushed();
   }
 
   /**
@@ -105,15 +106,15 @@ public final class TableEvents {
 
   private static void collect(Collection<Event> events, List<Change> changes) {
     for (Event event : events) {
-      if (!event.flushed) {
-        changes.add(new Change(event.toRow(), () -> event.flushed = true));
+      if (!event.isFlushed()) {
+        changes.add(event.toChange());
       }
     }
   }
 
   public void forgetFlushes() {
-    arrivals.values().forEach(event -> event.flushed = false);
-    emptied.values().forEach(event -> event.flushed = false);
+    arrivals.values().forEach(Event::touch);
+    emptied.values().forEach(Event::touch);
   }
 
   /** A region that is open on this server. */
@@ -153,7 +154,9 @@ public final class TableEvents {
     private final byte[] qualifier;
     private final long value;
     private final long timestamp;
-    private volatile boolean flushed;
+    /** Number of times that it was to be written; compared with the one that was written last. */
+    private final AtomicLong due = new AtomicLong(1);
+    private final AtomicLong flushed = new AtomicLong();
     /** Time when the arrival was last to be written with segments. */
     private volatile long dueSince;
 
@@ -165,8 +168,19 @@ public final class TableEvents {
       dueSince = value;
     }
 
-    private StateRow toRow() {
-      return new StateRow(Bits.utf8(TableEventRow.TYPE + table)).add(qualifier, value, timestamp);
+    /** Marks it as not written. A write of a handler that is under way may be one that the table has lost. */
+    private void touch() {
+      due.incrementAndGet();
+    }
+
+    private boolean isFlushed() {
+      return flushed.get() == due.get();
+    }
+
+    private Change toChange() {
+      long written = due.get();
+      StateRow row = new StateRow(Bits.utf8(TableEventRow.TYPE + table)).add(qualifier, value, timestamp);
+      return new Change(row, () -> flushed.accumulateAndGet(written, Math::max));
     }
   }
 }

@@ -62,6 +62,19 @@ class TableEventsTest {
   }
 
   @Test
+  void whatAHandlerIsWritingWhenTheTableGoesBackIsWrittenAgain() {
+    events.arrived("t", 50);
+    events.regions(List.of(open("r", TableEvents.NEWBORN, 5, "f")));
+    List<Change> underWay = events.dirty();
+    events.forgetFlushes();
+    underWay.forEach(Change::stored);
+    assertTrue(events.arrived("t", 51), "what was stored, the table has lost");
+    assertEquals(3, written().size());
+    underWay.forEach(Change::stored);
+    assertEquals(Set.of(), written());
+  }
+
+  @Test
   void aRegionThatWasNeverWrittenToIsTheBirthOfItsTable() {
     events.regions(List.of(open("r", TableEvents.NEWBORN, 5, "f")));
     assertEquals(Set.of("nt b 77@77", "nt c 77@" + (TableEventRow.EARLIEST_WINS - 77)), written());
