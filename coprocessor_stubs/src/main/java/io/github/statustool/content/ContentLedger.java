@@ -32,6 +32,7 @@ import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
 public final class ContentLedger {
   private final Health health;
   private final LongSupplier clock;
+  private final TableEvents events;
   private final Queue<Marker> arrived = new ConcurrentLinkedQueue<>();
   private final Map<String, OpenTenure> open = new HashMap<>();
   /** Tenures that have ended and are not written yet. */
@@ -39,9 +40,11 @@ public final class ContentLedger {
   private long lastTimestamp;
   private boolean isLookedAt;
 
-  public ContentLedger(Health health, LongSupplier clock) {
+  /** @param events is told of regions that are born */
+  public ContentLedger(Health health, LongSupplier clock, TableEvents events) {
     this.health = health;
     this.clock = clock;
+    this.events = events;
   }
 
   /** Queues a marker. Called by WAL threads. */
@@ -150,6 +153,9 @@ public final class ContentLedger {
     }
     if (before != null) {
       over.add(before);
+    }
+    if (openSeq <= TableEvents.NEWBORN) {
+      events.born(marker.region.getTable().getNameAsString(), marker.region.getRegionId());
     }
     Map<String, Collection<String>> stores = new TreeMap<>();
     for (StoreDescriptor store : event.getStoresList()) {

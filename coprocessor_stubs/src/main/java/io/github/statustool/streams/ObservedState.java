@@ -22,7 +22,7 @@ public final class ObservedState {
   public final AppliedSegments applied = new AppliedSegments(tableEvents);
 
   public ObservedState(Health health, LongSupplier clock) {
-    content = new ContentLedger(health, clock);
+    content = new ContentLedger(health, clock, tableEvents);
   }
 
   /** Heads that the state table does not have yet. */

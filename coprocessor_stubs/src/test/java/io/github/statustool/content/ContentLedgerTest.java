@@ -12,12 +12,14 @@ import io.github.statustool.state.Change;
 import io.github.statustool.state.FakeStore;
 import io.github.statustool.state.Ids;
 import io.github.statustool.state.StateTable.FactRow;
+import io.github.statustool.state.StateTable.TableEventRow;
 import io.github.statustool.state.StoredRow;
 import io.github.statustool.streams.Fixtures;
 import io.github.statustool.streams.ObservedState;
 import io.github.statustool.streams.WalStamper;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -58,7 +60,8 @@ class ContentLedgerTest {
 
   /** A region server's ledger, its WAL and its recorder. */
   private final class Server {
-    private final ContentLedger content = new ContentLedger(Fixtures.health(), clock::get);
+    private final TableEvents events = new TableEvents();
+    private final ContentLedger content = new ContentLedger(Fixtures.health(), clock::get, events);
     private final RegionFacts facts = new RegionFacts();
     private final TenureJoiner joiner = new TenureJoiner(content, facts, clock::get, 1_000);
     private final MarkerForwarder markers;
@@ -251,7 +254,7 @@ class ContentLedgerTest {
     ColumnFamilyDescriptor family =
         ColumnFamilyDescriptorBuilder.newBuilder(Fixtures.GLOBAL).setMaxVersions(versions).build();
     TableDescriptor table = TableDescriptorBuilder.newBuilder(region.getTable()).setColumnFamily(family).build();
-    at.content.look(List.of(new TableEvents.OpenRegion(region.getEncodedName(), "t", 1, openSeq, Map.of(), 0,
+    at.content.look(List.of(new TableEvents.OpenRegion(region.getEncodedName(), "t", openSeq, Map.of(), 0,
         table, clock.get())));
   }
 
@@ -390,6 +393,19 @@ class ContentLedgerTest {
     here.open(old, 2);
     here.write();
     assertEquals(1_003, stored(old.getEncodedName()).get(0).unseen);
+  }
+
+  @Test
+  void aRegionIsBornThoughItIsOpenedAnewBeforeAnybodyLooks() throws IOException {
+    here.open(TableEvents.NEWBORN); // its table was truncated, and altered at once
+    here.close(5);
+    here.open(6);
+    here.content.readMarkers();
+    assertEquals(1, here.events.dirty().stream().filter(ContentLedgerTest::isBirth).count());
+  }
+
+  private static boolean isBirth(Change change) {
+    return change.row.columns().stream().anyMatch(column -> Arrays.equals(column.qualifier, TableEventRow.BORN_MS));
   }
 
   @Test

@@ -79,7 +79,7 @@ class RecorderTest {
       TableDescriptor table = TableDescriptorBuilder.newBuilder(Fixtures.STATE_TABLE)
           .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(StateTable.FAMILY).setTimeToLive(ttl).build())
           .build();
-      return List.of(new TableEvents.OpenRegion("r", Fixtures.STATE_TABLE.getNameAsString(), 1, 5, Map.of(), 0,
+      return List.of(new TableEvents.OpenRegion("r", Fixtures.STATE_TABLE.getNameAsString(), 5, Map.of(), 0,
           table, 0));
     }
 
