@@ -220,6 +220,9 @@ public final class Recorder {
       return;
     }
     Barrier.Echo token = barrier.read(table, flusher.lastEcho());
+    if (token != null) {
+      lookAtRegions(); // again: the echo says that what had happened before the token was seen
+    }
     // Before the flush that echoes the token: what the region may have lost is in the table again when the echo is.
     if (barrier.isReopened()) {
       observed.forgetFlushes();

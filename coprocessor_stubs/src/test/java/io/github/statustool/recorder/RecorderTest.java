@@ -72,6 +72,8 @@ class RecorderTest {
     private Runnable inRingBuffer = () -> { };
     private String peers;
     private boolean expiring;
+    /** Number of mutations that bypassed the WAL. */
+    private long skipped;
 
     @Override
     public List<TableEvents.OpenRegion> openRegions() {
@@ -80,7 +82,7 @@ class RecorderTest {
           .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(StateTable.FAMILY).setTimeToLive(ttl).build())
           .build();
       return List.of(new TableEvents.OpenRegion("r", Fixtures.STATE_TABLE.getNameAsString(), 5, Map.of(), 0,
-          table, 0));
+          table, 0), new TableEvents.OpenRegion("s", "t", 5, Map.of(), skipped, table, 7));
     }
 
     @Override
@@ -189,6 +191,16 @@ class RecorderTest {
     store.log.clear();
     tick(5_000);
     assertFalse(isWritten(writerRow));
+  }
+
+  @Test
+  void whatBypassedTheWalBeforeATokenIsInTheTableWithItsEcho() throws IOException {
+    recorder.tick();
+    issue(TOKEN);
+    store.beforeBarrier = () -> server.skipped = 1; // since the look of this round
+    tick(1_000);
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertEquals(7, store.number(Bits.utf8("nt"), TableEventRow.SKIPPED_MS));
   }
 
   @Test
