@@ -702,6 +702,22 @@ class RecorderTest {
     assertEquals(1, store.number(headRow(), HeadRow.SEQ));
   }
 
+  @Test
+  void theSameWhereTheClaimOfTheTokenFails() throws IOException {
+    append();
+    openings(1);
+    issue(TOKEN);
+    tick(1_000);
+    store.rows.remove(FakeStore.text(headRow()));
+    openings(2);
+    issue(OTHER_TOKEN);
+    store.answerLost = true;
+    tick(1_000);
+    tick(1_000);
+    assertArrayEquals(OTHER_TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+  }
+
   private void openings(long digest) throws IOException {
     store.put(List.of(new StateRow(BarrierRow.KEY).add(BarrierRow.OPENINGS, digest, clock.get())));
   }
