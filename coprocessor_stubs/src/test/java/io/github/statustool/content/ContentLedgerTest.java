@@ -445,6 +445,22 @@ class ContentLedgerTest {
   }
 
   @Test
+  void theSameWhereItMovesBeforeItsParentsAreLookedFor() throws IOException {
+    String reference = "t=" + PARENT + "-" + ONE + "." + PARENT;
+    there.open(9, reference);
+    there.close(12);
+    there.write();
+    here.open(13, reference);
+    for (int round = 0; round < 4; round++) {
+      here.write();
+      here.join();
+    }
+    here.write();
+    assertEquals(9, only().open);
+    assertTrue(only().unseen > 0);
+  }
+
+  @Test
   void aRegionOfASnapshotIsNamedThoughItIsADaughterThere() throws IOException {
     here.open(9, "t=" + region.getEncodedName() + "-" + ONE);
     here.facts.child(region.getEncodedName(), "t", 1_000);
