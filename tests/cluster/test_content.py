@@ -324,6 +324,19 @@ def test_a_table_that_is_truncated_after_it_was_accepted(pair: Pair, status: Pat
     master.enable_peer(PEER)
 
 
+def test_a_table_that_is_truncated_after_it_was_filled_by_a_bulk_load_alone(pair: Pair, status: Path) -> None:
+    """No entry has arrived, and yet the table has held something."""
+    pair.create_table("filled", {"f": 1})
+    pair.master.admin.bulk_load("filled", "f", 10)
+    pair.wait_same("filled")
+    # HBase takes the reference away after the sink's answer: FILE may still hold it.
+    wait_until(lambda: pair.verdict(status, "filled", "--wait", "20").exit_code == 0, 60, "the load has been shipped")
+    pair.slave.admin.truncate_table("filled")
+    result = pair.check(status, *tables("filled"))
+    assert result.exit_code == 3, result
+    assert "emptied" in named(result)["filled"], result
+
+
 def test_a_server_of_the_slave_that_nobody_watches(pair: Pair, status: Path) -> None:
     """It is no matter while it has no region, and named for those that it has; what it opened first is in doubt since.
 

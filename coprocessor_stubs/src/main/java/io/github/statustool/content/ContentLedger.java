@@ -40,7 +40,7 @@ public final class ContentLedger {
   private long lastTimestamp;
   private boolean isLookedAt;
 
-  /** @param events is told of regions that are born */
+  /** @param events is told of regions that are born, and of loads that arrive */
   public ContentLedger(Health health, LongSupplier clock, TableEvents events) {
     this.health = health;
     this.clock = clock;
@@ -133,6 +133,7 @@ public final class ContentLedger {
 
   private void fold(Marker marker, Cell cell) throws IOException {
     RegionEventDescriptor event = WALEdit.getRegionEventDescriptor(cell);
+    noteArrival(marker, WALEdit.getBulkLoadDescriptor(cell));
     OpenTenure tenure = open.get(marker.region.getEncodedName());
     if (event != null && event.getEventType() == RegionEventDescriptor.EventType.REGION_OPEN) {
       opened(marker, event, tenure);
@@ -142,6 +143,13 @@ public final class ContentLedger {
       } else if (fold(cell, tenure)) {
         tenure.changed(marker, false);
       }
+    }
+  }
+
+  /** A bulk load that has passed another cluster before this one was replicated: the table has held something since. */
+  private void noteArrival(Marker marker, BulkLoadDescriptor load) {
+    if (load != null && load.getClusterIdsCount() > 1) {
+      events.arrived(marker.region.getTable().getNameAsString(), marker.writeTime);
     }
   }
 

@@ -1,5 +1,6 @@
 package io.github.statustool.content;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
@@ -11,6 +12,7 @@ import io.github.statustool.state.Bits;
 import io.github.statustool.state.Change;
 import io.github.statustool.state.FakeStore;
 import io.github.statustool.state.Ids;
+import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateTable.FactRow;
 import io.github.statustool.state.StateTable.TableEventRow;
 import io.github.statustool.state.StoredRow;
@@ -25,6 +27,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
 import java.util.TreeMap;
+import java.util.UUID;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.ServerName;
@@ -93,9 +96,10 @@ class ContentLedgerTest {
           Fixtures.GLOBAL, paths(inputs.toArray(new String[0])), paths(outputs), new Path("/g"))));
     }
 
-    private void load(long seq, String name) throws IOException {
+    private void load(long seq, String name, String... clusterIds) throws IOException {
       append(region, seq, WALEdit.createBulkLoadEvent(region, ProtobufUtil.toBulkLoadDescriptor(region.getTable(),
-          ByteString.copyFrom(region.getEncodedNameAsBytes()), files(name), Map.of(name, 1L), 5)));
+          ByteString.copyFrom(region.getEncodedNameAsBytes()), files(name), Map.of(name, 1L), 5, List.of(clusterIds),
+          true)));
     }
 
     /** HBase has cleared its lists of files by then. */
@@ -402,6 +406,19 @@ class ContentLedgerTest {
     here.open(6);
     here.content.readMarkers();
     assertEquals(1, here.events.dirty().stream().filter(ContentLedgerTest::isBirth).count());
+  }
+
+  @Test
+  void aLoadThatWasReplicatedIsAnArrivalAndOneOfAClientIsNone() throws IOException {
+    here.open(10, ONE);
+    here.load(12, TWO, new UUID(0, 1).toString());
+    here.content.readMarkers();
+    assertEquals(List.of(), here.events.dirty());
+    here.load(13, THREE, new UUID(0, 2).toString(), new UUID(0, 1).toString());
+    here.content.readMarkers();
+    StateRow.Column arrived = here.events.dirty().get(0).row.columns().get(0);
+    assertArrayEquals(TableEventRow.ARRIVED_MS, arrived.qualifier);
+    assertEquals(TableEventRow.EARLIEST_WINS - 1_013, arrived.timestamp);
   }
 
   private static boolean isBirth(Change change) {
