@@ -562,7 +562,12 @@ def with_events(row: NewRow, small: Descriptors) -> NewRow:
 
 
 def settle(state: StateTable, zookeeper: ZooKeeper, barrier: Barrier, role: str, deadline: float) -> list[str]:
-    """Wait until every server that can echo the barrier has, or until `deadline`. Returns the live servers."""
+    """Wait until every server that can echo the barrier has, or until `deadline`. Returns the live servers.
+
+    They, and whatever the session reads afterwards, are of the barrier or later: a ZooKeeper server that is behind the
+    others would hide servers, queues and files of bulk loads that were there before it.
+    """
+    zookeeper.sync()
     while True:
         began = time.monotonic()
         live, echoes = zookeeper.live_servers(), state.echoes(barrier)

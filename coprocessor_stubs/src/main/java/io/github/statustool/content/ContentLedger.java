@@ -32,6 +32,7 @@ import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
 public final class ContentLedger {
   private final Health health;
   private final LongSupplier clock;
+  private final TableEvents events;
   private final Queue<Marker> arrived = new ConcurrentLinkedQueue<>();
   private final Map<String, OpenTenure> open = new HashMap<>();
   /** Tenures that have ended and are not written yet. */
@@ -39,9 +40,11 @@ public final class ContentLedger {
   private long lastTimestamp;
   private boolean isLookedAt;
 
-  public ContentLedger(Health health, LongSupplier clock) {
+  /** @param events is told of regions that are born, and of loads that arrive */
+  public ContentLedger(Health health, LongSupplier clock, TableEvents events) {
     this.health = health;
     this.clock = clock;
+    this.events = events;
   }
 
   /** Queues a marker. Called by WAL threads. */
@@ -130,6 +133,7 @@ public final class ContentLedger {
 
   private void fold(Marker marker, Cell cell) throws IOException {
     RegionEventDescriptor event = WALEdit.getRegionEventDescriptor(cell);
+    noteArrival(marker, WALEdit.getBulkLoadDescriptor(cell));
     OpenTenure tenure = open.get(marker.region.getEncodedName());
     if (event != null && event.getEventType() == RegionEventDescriptor.EventType.REGION_OPEN) {
       opened(marker, event, tenure);
@@ -142,6 +146,13 @@ public final class ContentLedger {
     }
   }
 
+  /** A bulk load that has passed another cluster before this one was replicated: the table has held something since. */
+  private void noteArrival(Marker marker, BulkLoadDescriptor load) {
+    if (load != null && load.getClusterIdsCount() > 1) {
+      events.arrived(marker.region.getTable().getNameAsString(), marker.writeTime);
+    }
+  }
+
   /** Ignores a marker that it has seen: HBase appends an entry again after a failed sync. */
   private void opened(Marker marker, RegionEventDescriptor event, OpenTenure before) {
     long openSeq = event.getLogSequenceNumber();
@@ -150,6 +161,9 @@ public final class ContentLedger {
     }
     if (before != null) {
       over.add(before);
+    }
+    if (openSeq <= TableEvents.NEWBORN) {
+      events.born(marker.region.getTable().getNameAsString(), marker.region.getRegionId());
     }
     Map<String, Collection<String>> stores = new TreeMap<>();
     for (StoreDescriptor store : event.getStoresList()) {

@@ -113,6 +113,19 @@ final class OpenTenure {
     }
   }
 
+  /** Returns true once it is known whether the ledger has the parents that its references name. */
+  boolean isJudged() {
+    return parents.isEmpty() || isOrphan;
+  }
+
+  /** Extends the tenure back to the beginning of its predecessor. An orphan stays one, whatever that one knew of it. */
+  void takeOver(Tenure earlier) {
+    long unseen = isOrphan ? tenure.unseen : 0;
+    tenure.takeOver(earlier);
+    tenure.unseen = tenure.unseen == 0 ? unseen : tenure.unseen;
+    touch();
+  }
+
   /** Marks it to be written again. */
   void touch() {
     changes++;

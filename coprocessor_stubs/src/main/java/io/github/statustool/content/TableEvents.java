@@ -10,6 +10,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.client.TableDescriptor;
 
@@ -36,8 +37,8 @@ public final class TableEvents {
   private final Map<String, Map<String, Integer>> scopes = new HashMap<>();
 
   /**
-   * Records an applied entry; returns whether the table's arrival, its first one in this JVM, has to be written together
-   * with the entry's segments. Called by replication handlers. Why it is written again and again: a state table that
+   * Records an applied entry or bulk load; returns whether the table's arrival, its first one in this JVM, has to be written together
+   * with the entry's segments. Called by replication handlers, and for loads by the recorder thread. Why it is written again and again: a state table that
    * goes back must not lose the arrival while a handler writes the segments, of which it remembers all.
    */
   public boolean arrived(String table, long now) {
@@ -45,9 +46,9 @@ public final class TableEvents {
         new Event(name, TableEventRow.ARRIVED_MS, now, TableEventRow.EARLIEST_WINS - now));
     if (now - known.dueSince >= AGAIN_MS) {
       known.dueSince = now;
-      known.flushed = false;
+      known.touch();
     }
-    return !known.flushed;
+    return !known.isFlushed();
   }
 
   /**
@@ -71,11 +72,16 @@ public final class TableEvents {
     }
   }
 
+  /**
+   * Notes a region that has never held anything. Called by the content ledger, which misses no opening: a table may be
+   * truncated and altered between two looks at the open regions.
+   */
+  void born(String table, long regionId) {
+    note(new Event(table, TableEventRow.BORN_MS, regionId, regionId));
+    note(new Event(table, TableEventRow.FIRST_BORN_MS, regionId, TableEventRow.EARLIEST_WINS - regionId));
+  }
+
   private void opened(OpenRegion region) {
-    if (region.openSeq <= NEWBORN) {
-      note(new Event(region.table, TableEventRow.BORN_MS, region.id, region.id));
-      note(new Event(region.table, TableEventRow.FIRST_BORN_MS, region.id, TableEventRow.EARLIEST_WINS - region.id));
-    }
     Map<String, Integer> known = scopes.put(region.table, region.scopes);
     if (known != null) {
       known.forEach((family, scope) -> compare(region, family, scope));
@@ -105,22 +111,21 @@ public final class TableEvents {
 
   private static void collect(Collection<Event> events, List<Change> changes) {
     for (Event event : events) {
-      if (!event.flushed) {
-        changes.add(new Change(event.toRow(), () -> event.flushed = true));
+      if (!event.isFlushed()) {
+        changes.add(event.toChange());
       }
     }
   }
 
   public void forgetFlushes() {
-    arrivals.values().forEach(event -> event.flushed = false);
-    emptied.values().forEach(event -> event.flushed = false);
+    arrivals.values().forEach(Event::touch);
+    emptied.values().forEach(Event::touch);
   }
 
   /** A region that is open on this server. */
   public static final class OpenRegion {
     final String name;
     final String table;
-    final long id;
     final long openSeq;
     /** Replication scope of each family. */
     final Map<String, Integer> scopes;
@@ -130,11 +135,10 @@ public final class TableEvents {
     final TableDescriptor descriptor;
     final long now;
 
-    public OpenRegion(String name, String table, long id, long openSeq, Map<String, Integer> scopes, long skipped,
+    public OpenRegion(String name, String table, long openSeq, Map<String, Integer> scopes, long skipped,
         TableDescriptor descriptor, long now) {
       this.name = name;
       this.table = table;
-      this.id = id;
       this.openSeq = openSeq;
       this.scopes = scopes;
       this.skipped = skipped;
@@ -153,7 +157,9 @@ public final class TableEvents {
     private final byte[] qualifier;
     private final long value;
     private final long timestamp;
-    private volatile boolean flushed;
+    /** Number of times that it was to be written; compared with the one that was written last. */
+    private final AtomicLong due = new AtomicLong(1);
+    private final AtomicLong flushed = new AtomicLong();
     /** Time when the arrival was last to be written with segments. */
     private volatile long dueSince;
 
@@ -165,8 +171,19 @@ public final class TableEvents {
       dueSince = value;
     }
 
-    private StateRow toRow() {
-      return new StateRow(Bits.utf8(TableEventRow.TYPE + table)).add(qualifier, value, timestamp);
+    /** Marks it as not written. A write of a handler that is under way may be one that the table has lost. */
+    private void touch() {
+      due.incrementAndGet();
+    }
+
+    private boolean isFlushed() {
+      return flushed.get() == due.get();
+    }
+
+    private Change toChange() {
+      long written = due.get();
+      StateRow row = new StateRow(Bits.utf8(TableEventRow.TYPE + table)).add(qualifier, value, timestamp);
+      return new Change(row, () -> flushed.accumulateAndGet(written, Math::max));
     }
   }
 }

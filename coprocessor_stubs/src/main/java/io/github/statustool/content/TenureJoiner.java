@@ -90,6 +90,9 @@ public final class TenureJoiner {
       tenure.touch();
     }
     noteParents(tenure, rows.subList(2, rows.size()));
+    if (!tenure.isJudged()) {
+      return; // its predecessor may have been closed before anybody looked for the parents of its references
+    }
     Map<byte[], Tenure> others = others(tenure, rows.get(0));
     byte[] next = others.entrySet().stream().filter(other -> tenure.tenure.hasTheBeginningOf(other.getValue()))
         .map(Map.Entry::getKey).findFirst().orElse(null);
@@ -130,8 +133,7 @@ public final class TenureJoiner {
   private void join(StateStore store, OpenTenure tenure, StoredRow read, byte[] qualifier, Tenure earlier)
       throws IOException {
     if (!tenure.tenure.hasTheBeginningOf(earlier)) {
-      tenure.tenure.takeOver(earlier);
-      tenure.touch();
+      tenure.takeOver(earlier);
     }
     Change change = tenure.change(ledger::timestamp);
     HBaseStateStore.await(store.replaceAsync(change.row, read, List.of(qualifier)), timeout);

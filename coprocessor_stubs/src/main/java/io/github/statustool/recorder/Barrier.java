@@ -43,7 +43,7 @@ final class Barrier {
     StoredRow row = store.get(List.of(BarrierRow.KEY)).get(0);
     doorbell = row.value(BarrierRow.DOORBELL);
     byte[] now = row.value(BarrierRow.OPENINGS);
-    reopened = openings != null && !Arrays.equals(openings, now);
+    reopened |= openings != null && !Arrays.equals(openings, now);
     openings = now;
     byte[] token = row.value(BarrierRow.TOKEN);
     if (token == null || (last != null && Arrays.equals(token, last.token))) {
@@ -66,9 +66,14 @@ final class Barrier {
     }
   }
 
-  /** Returns true if a region of the table was opened between the last two tokens, as of the last {@link #read}. */
-  boolean isReopened() {
-    return reopened;
+  /**
+   * Returns true if a region of the table was opened between two tokens, and nobody has been told yet: a {@link #read}
+   * may fail after it has seen that.
+   */
+  boolean takeReopened() {
+    boolean taken = reopened;
+    reopened = false;
+    return taken;
   }
 
   /** Returns the doorbell of row digests as of the last {@link #read}; null if it has never rung. */

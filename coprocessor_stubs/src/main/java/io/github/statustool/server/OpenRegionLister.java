@@ -52,8 +52,7 @@ final class OpenRegionLister {
     for (ColumnFamilyDescriptor family : region.getTableDescriptor().getColumnFamilies()) {
       scopes.put(family.getNameAsString(), family.getScope());
     }
-    return new TableEvents.OpenRegion(info.getEncodedName(), info.getTable().getNameAsString(), info.getRegionId(),
-        openSeq.applyAsLong(region), scopes, region.getNumMutationsWithoutWAL(),
-        region.getTableDescriptor(), now);
+    return new TableEvents.OpenRegion(info.getEncodedName(), info.getTable().getNameAsString(),
+        openSeq.applyAsLong(region), scopes, region.getNumMutationsWithoutWAL(), region.getTableDescriptor(), now);
   }
 }

@@ -10,6 +10,7 @@ import org.apache.hadoop.hbase.regionserver.HRegionServer;
 import org.apache.hadoop.hbase.regionserver.OnlineRegions;
 import org.apache.hadoop.hbase.regionserver.Region;
 import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
+import org.apache.hadoop.hbase.util.JVMClusterUtil.RegionServerThread;
 
 /**
  * Observes the region server itself. HBase stops its coprocessors before it closes its regions, and still calls them
@@ -36,7 +37,7 @@ public final class ServerWatch implements ServerComponent {
 
   /**
    * Finds the region server that a WAL belongs to: a WAL's coprocessor has no other way to it. A region server is a
-   * thread of its JVM.
+   * thread of its JVM, or, where HBase runs standalone, what another thread runs.
    *
    * @return null if no region server of this JVM has this name
    */
@@ -49,11 +50,19 @@ public final class ServerWatch implements ServerComponent {
     Thread[] threads = new Thread[2 * all.activeCount() + 64];
     int count = all.enumerate(threads);
     for (int i = 0; i < count; i++) {
-      if (threads[i] instanceof HRegionServer && serverName.equals(name((HRegionServer) threads[i]))) {
-        return (HRegionServer) threads[i];
+      HRegionServer server = serverOf(threads[i]);
+      if (server != null && serverName.equals(name(server))) {
+        return server;
       }
     }
     return null;
+  }
+
+  private static HRegionServer serverOf(Thread thread) {
+    if (thread instanceof RegionServerThread) {
+      return ((RegionServerThread) thread).getRegionServer();
+    }
+    return thread instanceof HRegionServer ? (HRegionServer) thread : null;
   }
 
   private static String name(HRegionServer server) {

@@ -22,7 +22,7 @@ public final class ObservedState {
   public final AppliedSegments applied = new AppliedSegments(tableEvents);
 
   public ObservedState(Health health, LongSupplier clock) {
-    content = new ContentLedger(health, clock);
+    content = new ContentLedger(health, clock, tableEvents);
   }
 
   /** Heads that the state table does not have yet. */
@@ -35,10 +35,10 @@ public final class ObservedState {
    * are synced: they were true when they were observed.
    */
   public List<Change> otherChanges(long now) {
-    List<Change> changes = tableEvents.dirty();
+    List<Change> changes = content.dirty(); // first: it tells of regions that are born
+    changes.addAll(tableEvents.dirty());
     changes.addAll(facts.dirty());
     changes.addAll(tableWrites.dirty());
-    changes.addAll(content.dirty());
     applied.collect(changes, now);
     return changes;
   }
@@ -48,9 +48,9 @@ public final class ObservedState {
    * queues. They are written without waiting for the next flush.
    */
   public List<Change> urgentChanges() {
-    List<Change> changes = tableEvents.dirty();
+    List<Change> changes = content.urgent(); // first, as above
+    changes.addAll(tableEvents.dirty());
     changes.addAll(facts.dirty());
-    changes.addAll(content.urgent());
     return changes;
   }
 

@@ -1,5 +1,6 @@
 package io.github.statustool.content;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
@@ -11,18 +12,22 @@ import io.github.statustool.state.Bits;
 import io.github.statustool.state.Change;
 import io.github.statustool.state.FakeStore;
 import io.github.statustool.state.Ids;
+import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateTable.FactRow;
+import io.github.statustool.state.StateTable.TableEventRow;
 import io.github.statustool.state.StoredRow;
 import io.github.statustool.streams.Fixtures;
 import io.github.statustool.streams.ObservedState;
 import io.github.statustool.streams.WalStamper;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
 import java.util.TreeMap;
+import java.util.UUID;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.ServerName;
@@ -58,7 +63,8 @@ class ContentLedgerTest {
 
   /** A region server's ledger, its WAL and its recorder. */
   private final class Server {
-    private final ContentLedger content = new ContentLedger(Fixtures.health(), clock::get);
+    private final TableEvents events = new TableEvents();
+    private final ContentLedger content = new ContentLedger(Fixtures.health(), clock::get, events);
     private final RegionFacts facts = new RegionFacts();
     private final TenureJoiner joiner = new TenureJoiner(content, facts, clock::get, 1_000);
     private final MarkerForwarder markers;
@@ -91,9 +97,10 @@ class ContentLedgerTest {
           Fixtures.GLOBAL, paths(inputs.toArray(new String[0])), paths(outputs), new Path("/g"))));
     }
 
-    private void load(long seq, String name) throws IOException {
+    private void load(long seq, String name, String... clusterIds) throws IOException {
       append(region, seq, WALEdit.createBulkLoadEvent(region, ProtobufUtil.toBulkLoadDescriptor(region.getTable(),
-          ByteString.copyFrom(region.getEncodedNameAsBytes()), files(name), Map.of(name, 1L), 5)));
+          ByteString.copyFrom(region.getEncodedNameAsBytes()), files(name), Map.of(name, 1L), 5, List.of(clusterIds),
+          true)));
     }
 
     /** HBase has cleared its lists of files by then. */
@@ -252,7 +259,7 @@ class ContentLedgerTest {
     ColumnFamilyDescriptor family =
         ColumnFamilyDescriptorBuilder.newBuilder(Fixtures.GLOBAL).setMaxVersions(versions).build();
     TableDescriptor table = TableDescriptorBuilder.newBuilder(region.getTable()).setColumnFamily(family).build();
-    at.content.look(List.of(new TableEvents.OpenRegion(region.getEncodedName(), "t", 1, openSeq, Map.of(), 0,
+    at.content.look(List.of(new TableEvents.OpenRegion(region.getEncodedName(), "t", openSeq, Map.of(), 0,
         table, clock.get())));
   }
 
@@ -394,6 +401,32 @@ class ContentLedgerTest {
   }
 
   @Test
+  void aRegionIsBornThoughItIsOpenedAnewBeforeAnybodyLooks() throws IOException {
+    here.open(TableEvents.NEWBORN); // its table was truncated, and altered at once
+    here.close(5);
+    here.open(6);
+    here.content.readMarkers();
+    assertEquals(1, here.events.dirty().stream().filter(ContentLedgerTest::isBirth).count());
+  }
+
+  @Test
+  void aLoadThatWasReplicatedIsAnArrivalAndOneOfAClientIsNone() throws IOException {
+    here.open(10, ONE);
+    here.load(12, TWO, new UUID(0, 1).toString());
+    here.content.readMarkers();
+    assertEquals(List.of(), here.events.dirty());
+    here.load(13, THREE, new UUID(0, 2).toString(), new UUID(0, 1).toString());
+    here.content.readMarkers();
+    StateRow.Column arrived = here.events.dirty().get(0).row.columns().get(0);
+    assertArrayEquals(TableEventRow.ARRIVED_MS, arrived.qualifier);
+    assertEquals(TableEventRow.EARLIEST_WINS - 1_013, arrived.timestamp);
+  }
+
+  private static boolean isBirth(Change change) {
+    return change.row.columns().stream().anyMatch(column -> Arrays.equals(column.qualifier, TableEventRow.BORN_MS));
+  }
+
+  @Test
   void aFirstTenureThatIsNotOfANewRegionBeginsUnseen() throws IOException {
     here.open(7);
     here.write();
@@ -427,6 +460,22 @@ class ContentLedgerTest {
     here.join();
     here.write();
     assertEquals(only().began, only().unseen);
+  }
+
+  @Test
+  void theSameWhereItMovesBeforeItsParentsAreLookedFor() throws IOException {
+    String reference = "t=" + PARENT + "-" + ONE + "." + PARENT;
+    there.open(9, reference);
+    there.close(12);
+    there.write();
+    here.open(13, reference);
+    for (int round = 0; round < 4; round++) {
+      here.write();
+      here.join();
+    }
+    here.write();
+    assertEquals(9, only().open);
+    assertTrue(only().unseen > 0);
   }
 
   @Test

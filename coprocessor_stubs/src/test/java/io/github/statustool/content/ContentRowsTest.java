@@ -55,6 +55,7 @@ class ContentRowsTest {
 
   private void tableEvents() {
     events.arrived(TABLE, 1000);
+    events.born(TABLE, 900);
     events.regions(List.of(open(2, 0, Map.of("f", 1, "g", 0))));
     events.regions(List.of(open(5, 3, Map.of("g", 1))));
     WALEdit edit = new WALEdit();
@@ -68,7 +69,7 @@ class ContentRowsTest {
   }
 
   private static TableEvents.OpenRegion open(long openSeq, long skipped, Map<String, Integer> scopes) {
-    return new TableEvents.OpenRegion("r", TABLE, 900, openSeq, scopes, skipped, null,
+    return new TableEvents.OpenRegion("r", TABLE, openSeq, scopes, skipped, null,
         2000 + openSeq);
   }
 

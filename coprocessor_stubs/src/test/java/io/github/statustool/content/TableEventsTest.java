@@ -23,11 +23,11 @@ class TableEventsTest {
     for (String family : families) {
       scopes.put(family.substring(0, 1), family.endsWith("0") ? 0 : 1);
     }
-    return new TableEvents.OpenRegion(name, "t", 77, openSeq, scopes, 0, null, now);
+    return new TableEvents.OpenRegion(name, "t", openSeq, scopes, 0, null, now);
   }
 
   private static TableEvents.OpenRegion skipping(long skipped, long now) {
-    return new TableEvents.OpenRegion("r", "t", 77, 5, Map.of("f", 1), skipped, null, now);
+    return new TableEvents.OpenRegion("r", "t", 5, Map.of("f", 1), skipped, null, now);
   }
 
   private Set<String> written() {
@@ -62,16 +62,28 @@ class TableEventsTest {
   }
 
   @Test
-  void aRegionThatWasNeverWrittenToIsTheBirthOfItsTable() {
-    events.regions(List.of(open("r", TableEvents.NEWBORN, 5, "f")));
+  void whatAHandlerIsWritingWhenTheTableGoesBackIsWrittenAgain() {
+    events.arrived("t", 50);
+    events.born("t", 77);
+    List<Change> underWay = events.dirty();
+    events.forgetFlushes();
+    underWay.forEach(Change::stored);
+    assertTrue(events.arrived("t", 51), "what was stored, the table has lost");
+    assertEquals(3, written().size());
+    underWay.forEach(Change::stored);
+    assertEquals(Set.of(), written());
+  }
+
+  @Test
+  void aRegionThatHasNeverHeldAnythingIsABirthOfItsTable() {
+    events.born("t", 77);
     assertEquals(Set.of("nt b 77@77", "nt c 77@" + (TableEventRow.EARLIEST_WINS - 77)), written());
   }
 
   @Test
   void ofSeveralBirthsTheFirstAndTheLastAreKept() {
     for (long id : new long[] {80, 77, 90}) {
-      events.regions(List.of(new TableEvents.OpenRegion("r" + id, "t", id, TableEvents.NEWBORN, Map.of(), 0,
-          null, 100)));
+      events.born("t", id);
     }
     assertEquals(Set.of("nt b 90@90", "nt c 77@" + (TableEventRow.EARLIEST_WINS - 77)), written());
   }

@@ -72,6 +72,8 @@ class RecorderTest {
     private Runnable inRingBuffer = () -> { };
     private String peers;
     private boolean expiring;
+    /** Number of mutations that bypassed the WAL. */
+    private long skipped;
 
     @Override
     public List<TableEvents.OpenRegion> openRegions() {
@@ -79,8 +81,8 @@ class RecorderTest {
       TableDescriptor table = TableDescriptorBuilder.newBuilder(Fixtures.STATE_TABLE)
           .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(StateTable.FAMILY).setTimeToLive(ttl).build())
           .build();
-      return List.of(new TableEvents.OpenRegion("r", Fixtures.STATE_TABLE.getNameAsString(), 1, 5, Map.of(), 0,
-          table, 0));
+      return List.of(new TableEvents.OpenRegion("r", Fixtures.STATE_TABLE.getNameAsString(), 5, Map.of(), 0,
+          table, 0), new TableEvents.OpenRegion("s", "t", 5, Map.of(), skipped, table, 7));
     }
 
     @Override
@@ -206,6 +208,16 @@ class RecorderTest {
     store.log.clear();
     tick(5_000);
     assertFalse(isWritten(writerRow));
+  }
+
+  @Test
+  void whatBypassedTheWalBeforeATokenIsInTheTableWithItsEcho() throws IOException {
+    recorder.tick();
+    issue(TOKEN);
+    store.beforeBarrier = () -> server.skipped = 1; // since the look of this round
+    tick(1_000);
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertEquals(7, store.number(Bits.utf8("nt"), TableEventRow.SKIPPED_MS));
   }
 
   @Test
@@ -692,6 +704,22 @@ class RecorderTest {
     issue(TOKEN);
     tick(1_000);
     assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+  }
+
+  @Test
+  void theSameWhereTheClaimOfTheTokenFails() throws IOException {
+    append();
+    openings(1);
+    issue(TOKEN);
+    tick(1_000);
+    store.rows.remove(FakeStore.text(headRow()));
+    openings(2);
+    issue(OTHER_TOKEN);
+    store.answerLost = true;
+    tick(1_000);
+    tick(1_000);
+    assertArrayEquals(OTHER_TOKEN, store.value(writerRow, ServerRow.ECHO));
     assertEquals(1, store.number(headRow(), HeadRow.SEQ));
   }
 

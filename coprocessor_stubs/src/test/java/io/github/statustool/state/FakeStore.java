@@ -1,5 +1,6 @@
 package io.github.statustool.state;
 
+import io.github.statustool.state.StateTable.BarrierRow;
 import io.github.statustool.state.StateTable.HeadRow;
 import io.github.statustool.state.StateTable.SegmentRow;
 import java.io.IOException;
@@ -38,6 +39,8 @@ public final class FakeStore implements StateStore {
   /** Of the regions of the table. */
   public List<String> starts = List.of("", "h4", "i", "t");
   public Runnable afterHeads = () -> { };
+  /** Run when the barrier's row is read. */
+  public Runnable beforeBarrier = () -> { };
   public int asyncPuts;
   public int gets;
   public int scans;
@@ -125,6 +128,9 @@ public final class FakeStore implements StateStore {
     List<StoredRow> found = new ArrayList<>();
     if (segmentsUnreadable && keys.stream().anyMatch(key -> key[0] == SegmentRow.TYPE)) {
       throw new IOException("reading these rows takes too long");
+    }
+    if (keys.stream().anyMatch(key -> Arrays.equals(key, BarrierRow.KEY))) {
+      beforeBarrier.run();
     }
     for (byte[] key : keys) {
       lookups.merge(text(key), 1, Integer::sum);
