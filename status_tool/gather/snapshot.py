@@ -171,21 +171,6 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class SmallRows(Source):
-    """Rows that are already here, as a source beside the others."""
-
-    rows: tuple[NewRow, ...]
-
-    def partitions(self) -> Sequence[int]:
-        """Return a single part."""
-        return [0]
-
-    def read(self, partition: int) -> Iterator[pa.RecordBatch]:
-        """Yield all rows."""
-        yield from codec.batches(iter(self.rows))
-
-
-@dataclass(frozen=True)
 class Together(Source):
     """Several sources as one; a part is (index of the source, its part)."""
 

@@ -22,7 +22,7 @@ from status_tool.clients.webhdfs import WebHdfs
 from status_tool.errors import Interrupted, StatusToolError, UsageError
 from status_tool.gather.hdfs_side import NAMENODE_INFO
 from status_tool.gather.parallel_reading import read_all
-from status_tool.gather.snapshot import Request, SmallRows, Snapshot, Together, snapshot
+from status_tool.gather.snapshot import PackedRows, Request, Snapshot, Together, snapshot
 from status_tool.printable import counted
 from status_tool.report.progress import Progress
 from status_tool.rules.tables import AGE_COLUMNS
@@ -262,7 +262,7 @@ def _with_later_writes_notice(gathered: Snapshot, streams: int) -> Snapshot:
 
 def source_of(gathered: Snapshot, *more: Source) -> Source:
     """Return a source of all rows of a snapshot and of further sources."""
-    return Together((SmallRows(gathered.rows), gathered.regions, *gathered.sources, *more))
+    return Together((PackedRows.of(gathered.rows), gathered.regions, *gathered.sources, *more))
 
 
 def dump_rows(batches: Iterable[pa.RecordBatch], debug_dir: Path) -> None:

@@ -12,7 +12,7 @@ from status_tool.clients.zookeeper import Peer
 from status_tool.explain.drift import Drift, DriftTarget, Lost, Tables, find_drift
 from status_tool.gather import cluster_drift
 from status_tool.gather.peer_topology import Link, Node, Topology
-from status_tool.gather.snapshot import PackedRows, SmallRows, Snapshot
+from status_tool.gather.snapshot import PackedRows, Snapshot
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.scope import Baseline
 
@@ -101,7 +101,7 @@ def test_drift_of_a_live_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     regions = PackedRows.of(row for row in rows if row["kind"] == "region")
     small = tuple(row for row in rows if row["kind"] != "region")
     stream = {"kind": "stream", "table": "a", "write_ms": 10}
-    streams = SmallRows(tuple({**stream, "region": name} for name in ("r-a", "gone")))
+    streams = PackedRows.of({**stream, "region": name} for name in ("r-a", "gone"))
     gathered = Snapshot(MASTER, small, (streams,), regions=regions)
     monkeypatch.setattr(cluster_drift, "snapshot", lambda *_: gathered)
     monkeypatch.setattr(cluster_drift, "_mirrored_tables", lambda *_: {"a": None})

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from status_tool.errors import OutputError, StatusFileError
+from status_tool.errors import OutputError
 from status_tool.status_file import legacy
 from status_tool.status_file.legacy import LegacyWriter, open_writer
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.selection import strip_uri
-from tests.unit.test_status_file import FILE, HEADER, STREAM, batch, read_header, read_or_refuse
+from tests.unit.test_status_file import FILE, HEADER, STREAM, batch, read_header, read_or_refuse, refusal
 
 MD5 = "0123456789abcdef" * 2
 ALGORITHM = "MD5-of-0MD5-of-512CRC32C"
@@ -32,14 +32,6 @@ DOCUMENT: dict[str, Any] = {
 def save(path: Path, document: object) -> Path:
     path.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
     return path
-
-
-def refusal(path: Path) -> str:
-    with pytest.raises(StatusFileError) as caught:
-        open_status(path)
-    message = str(caught.value)
-    assert "\n" not in message
-    return message
 
 
 def rows_of(path: Path, kind: str) -> list[dict[str, Any]]:

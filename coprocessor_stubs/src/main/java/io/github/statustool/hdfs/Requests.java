@@ -31,7 +31,7 @@ final class Requests {
 
   /** Work of one request. */
   private interface Work {
-    Answer answer() throws IOException, InterruptedException;
+    Answer answer() throws IOException;
   }
 
   private final DataInputStream in;
@@ -82,10 +82,11 @@ final class Requests {
         listing.execute(() -> reply(number, () -> summary(text(request))));
         break;
       case 'P':
-        listing.execute(() -> reply(number, () -> pool(text(request))));
+        listing.execute(() -> reply(number, () -> new Answer().given().text(files.pool(text(request)))));
         break;
       case 'C':
-        reading.execute(() -> reply(number, () -> crc(text(request), request.getLong(), request.getLong())));
+        reading.execute(() -> reply(number, () -> new Answer().given()
+            .number(files.crc(text(request), request.getLong(), request.getLong()))));
         break;
       case 'K':
         checksums(number, request);
@@ -111,8 +112,7 @@ final class Requests {
     return new Answer().given();
   }
 
-  private Answer status(String path) throws IOException, InterruptedException {
-    rate.await();
+  private Answer status(String path) throws IOException {
     HdfsFileStatus status = files.status(path);
     if (status == null) {
       throw new FileNotFoundException("File does not exist: " + path);
@@ -120,8 +120,7 @@ final class Requests {
     return new Answer().given().status(status);
   }
 
-  private Answer page(String path, String after) throws IOException, InterruptedException {
-    rate.await();
+  private Answer page(String path, String after) throws IOException {
     DirectoryListing listing = files.page(path, after);
     if (listing == null) {
       throw new FileNotFoundException("File " + path + " does not exist.");
@@ -129,25 +128,9 @@ final class Requests {
     return new Answer().given().listing(listing);
   }
 
-  private Answer summary(String path) throws IOException, InterruptedException {
-    rate.await();
+  private Answer summary(String path) throws IOException {
     ContentSummary found = files.summary(path);
     return new Answer().given().number(found.getFileCount()).number(found.getLength());
-  }
-
-  private Answer pool(String path) throws IOException, InterruptedException {
-    rate.await();
-    return new Answer().given().text(files.pool(path));
-  }
-
-  private Answer crc(String path, long offset, long length) throws IOException, InterruptedException {
-    rate.await();
-    return new Answer().given().number(files.crc(path, offset, length));
-  }
-
-  private Answer checksum(String path) throws IOException, InterruptedException {
-    rate.await();
-    return new Answer().given().checksum(files.checksum(path));
   }
 
   /**
@@ -164,7 +147,7 @@ final class Requests {
       int at = i;
       String path = text(request);
       reading.execute(() -> {
-        answers[at] = attempt(() -> checksum(path));
+        answers[at] = attempt(() -> new Answer().given().checksum(files.checksum(path)));
         if (left.decrementAndGet() == 0) {
           send(number, answers);
         }
@@ -176,10 +159,11 @@ final class Requests {
     send(number, attempt(work));
   }
 
-  /** Returns the answer, or the refusal. */
-  private static byte[] attempt(Work work) {
+  /** Returns the answer, once it is its turn, or the refusal. */
+  private byte[] attempt(Work work) {
     try {
       try {
+        rate.await();
         return work.answer().toBytes();
       } catch (IOException | InterruptedException | RuntimeException error) {
         return new Answer().refused(error).toBytes();

@@ -69,30 +69,27 @@ final class WitnessService extends PartialService<AdminService.BlockingInterface
       throws ServiceException {
     CellScanner cells = controller.cellScanner();
     controller.setCellScanner(null);
-    Arrivals arrivals;
     try {
-      arrivals = arrivals(request.getEntryList(), cells);
+      Arrivals arrivals = arrivals(request.getEntryList(), cells);
+      if (!store.hasBegun()) {
+        throw new IOException("the witness is not registered yet: send it again");
+      }
+      if (arrivals.size() > 0) {
+        acknowledged.reach(kept(arrivals));
+      }
     } catch (IOException error) {
       throw new ServiceException(error);
     }
-    if (!store.hasBegun()) {
-      throw new ServiceException(new IOException("the witness is not registered yet: send it again"));
-    }
-    if (arrivals.size() > 0) {
-      StorePosition kept;
-      try {
-        kept = store.keep(arrivals);
-      } catch (IOException error) {
-        broken.accept(error);
-        throw new ServiceException(error);
-      }
-      try {
-        acknowledged.reach(kept);
-      } catch (IOException error) {
-        throw new ServiceException(error);
-      }
-    }
     return ReplicateWALEntryResponse.getDefaultInstance();
+  }
+
+  private StorePosition kept(Arrivals arrivals) throws IOException {
+    try {
+      return store.keep(arrivals);
+    } catch (IOException error) {
+      broken.accept(error);
+      throw error;
+    }
   }
 
   /** Reads of the cells only their families. */
