@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import re
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -29,6 +28,7 @@ from status_tool.spark import jvm
 from status_tool.spark.home import take_spark
 from status_tool.spark.settings import archived, is_short, spark_settings_with
 from status_tool.status_file.signature import SignKey, read_key
+from status_tool.temporary import temporary_folder
 from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.names import is_legacy_name, plain_name
 from status_tool.vocabulary.scope import Baseline, Scope, TableFilter
@@ -181,10 +181,10 @@ def run(**values: Any) -> int:
     asked = asked_of(values)
     if asked.options.published is None and not asked.options.witness:
         return _run(asked)
-    with tempfile.TemporaryDirectory(prefix="status-tool-") as folder:
+    with temporary_folder() as folder:
         if asked.options.published is not None:
-            asked.options.status_file = fetch_published(asked, Path(folder) / "published.status")
-        return _run(dataclasses.replace(asked, copies=Path(folder)))
+            asked.options.status_file = fetch_published(asked, folder / "published.status")
+        return _run(dataclasses.replace(asked, copies=folder))
 
 
 def fetch_published(asked: AskedRun, file: Path) -> Path:

@@ -62,6 +62,7 @@ from status_tool.spark.session import spark_session
 from status_tool.status_file.reader import StatusFile, open_status
 from status_tool.status_file.signature import SignKey
 from status_tool.status_file.writer import StatusWriter
+from status_tool.temporary import temporary_folder
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.ids import cluster_bytes, cluster_names
 from status_tool.vocabulary.outcome import Group, Outcome
@@ -197,11 +198,11 @@ class PathsFound:
 def check_paths(asked: PathsAsked, say: Say) -> PathsFound:
     """Read all clusters and check every edge and path. A cluster that cannot be read spoils its own edges only."""
     with (
-        tempfile.TemporaryDirectory(prefix="status-tool-") as name,
+        temporary_folder() as folder,
         ThreadPoolExecutor(1) as pool,
         no_token_left(),
     ):
-        desk = _Desk(asked, Path(name), say)
+        desk = _Desk(asked, folder, say)
         desk.open_files()
         first = pool.submit(desk.read_first)
         with spark_session(asked.spark_master, asked.spark_conf, small=True, is_last=True):

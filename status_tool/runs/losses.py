@@ -7,10 +7,8 @@ Both clusters are read, and nothing is shipped.
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from status_tool.clients.config import Settings
 from status_tool.errors import UsageError
@@ -26,6 +24,7 @@ from status_tool.runs.recovery import beyond_of, known_segments, rows_in, words_
 from status_tool.runs.slave_side import gather, scratch_of, slave_request
 from status_tool.runs.write import Say, write_side
 from status_tool.status_file.reader import open_status
+from status_tool.temporary import temporary_folder
 from status_tool.vocabulary.outcome import Group, Outcome
 from status_tool.vocabulary.verdicts import Status
 
@@ -63,8 +62,8 @@ def find_lost(master: Settings, slave: Settings, request: Request, check: Check,
         raise UsageError(
             "the slave that was named is this cluster itself: `lost` runs on the old master and needs both"
         )
-    with tempfile.TemporaryDirectory(prefix="status-tool-") as folder:
-        file = Path(folder) / "master.status"
+    with temporary_folder() as folder:
+        file = folder / "master.status"
         write_side(master, request, file, None, say)
         check = dataclasses.replace(check, status_file=file)
         outcome = check_live(slave, check, say)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 from status_tool.runs.answer import Comparison, always
 from status_tool.runs.check import Check, remembering, session_of
 from status_tool.runs.live_rounds import question_in
@@ -14,6 +11,7 @@ from status_tool.runs.write import Say
 from status_tool.spark.cluster import read_status
 from status_tool.spark.held import small_file
 from status_tool.status_file.reader import open_status
+from status_tool.temporary import temporary_folder
 from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.outcome import Outcome
 
@@ -26,12 +24,12 @@ def check_offline(check: Check, say: Say) -> Outcome:
         done = remembering(check, file)
         with (
             open_status(check.slave_status, require_side=SLAVE, key=check.key) as slave,
-            tempfile.TemporaryDirectory(prefix="status-tool-") as name,
+            temporary_folder() as folder,
         ):
             question = question_in(side, facts_of(slave, slave.header), check)
             with session_of(check) as spark:
                 held = small_file(slave)
-                rows = read_status(spark, slave, Path(name)) if held is None else held
-                outcome = Comparison(check, question, side, rows, Path(name)).answer(spark, say, always)
+                rows = read_status(spark, slave, folder) if held is None else held
+                outcome = Comparison(check, question, side, rows, folder).answer(spark, say, always)
                 done()
                 return outcome

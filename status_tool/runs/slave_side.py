@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from status_tool.spark.held import frame_of
 from status_tool.spark.settings import LOCAL_MASTER, runs_here, submitted
 from status_tool.status_file.reader import StatusFile
 from status_tool.status_file.writer import StatusWriter
+from status_tool.temporary import temporary_folder
 from status_tool.vocabulary.header import SLAVE
 from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
 from status_tool.vocabulary.scope import TableFilter
@@ -58,8 +58,7 @@ class Scratch:
 def scratch_of(check: Check) -> Iterator[Scratch]:
     """A temporary folder for a check."""
     is_here = not submitted() and runs_here(check.spark_master or LOCAL_MASTER)
-    with tempfile.TemporaryDirectory(prefix="status-tool-") as name:
-        folder = Path(name)
+    with temporary_folder() as folder:
         yield Scratch(folder, folder / "slave.parquet" if is_here else None)
 
 

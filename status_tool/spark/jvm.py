@@ -27,6 +27,7 @@ from typing import IO, Any
 from status_tool.clients.java import java
 from status_tool.spark.command import as_scripts_set, direct_command
 from status_tool.spark.settings import starts_directly
+from status_tool.temporary import held_folder
 
 _POLL_S = 0.02
 _guard = threading.RLock()
@@ -157,7 +158,8 @@ def _start(settings: dict[str, str]) -> None:
     with _guard:
         if not _is_wanted:
             raise InterruptedError("the run has been ended")
-        folder = _folder = Path(tempfile.mkdtemp(prefix="status-tool-"))
+        _folder, _ = held_folder()
+        folder = _folder
     early = _Early(settings, folder, tempfile.TemporaryFile())  # noqa: SIM115 - as long as the JVM
     try:
         if (command := direct_command(settings, folder)) is not None:

@@ -8,7 +8,6 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import IO, Any
 
 from pyspark import SparkConf, SparkContext
@@ -27,6 +26,7 @@ from status_tool.spark.settings import (
     spark_settings_with,
     submitted,
 )
+from status_tool.temporary import temporary_folder
 
 _CRASH = "fatal error has been detected"
 """Line that a JVM prints when it crashes."""
@@ -62,10 +62,10 @@ def spark_session(
     session = _create_or_again(settings)
     if new_archive is not None and (process := jvm.process()) is not None:
         new_archive.keep(process)
-    with tempfile.TemporaryDirectory(prefix="status-tool-") as folder:
+    with temporary_folder() as folder:
         try:
             if not runs_here(session.sparkContext.master):
-                ship_code(session.sparkContext, Path(folder))
+                ship_code(session.sparkContext, folder)
             yield session
         except BaseException:
             if new_archive is not None:

@@ -1,0 +1,70 @@
+"""Temporary folders that go with their process: what one that was killed has left, the next one removes."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import socket
+import tempfile
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_YOUNG_S = 60.0
+"""A folder may not be locked yet for so long."""
+
+
+def _prefix() -> str:
+    """Return the start of the names of this host's folders: locks of other hosts may not be seen here."""
+    return f"status-tool-{zlib.crc32(socket.gethostname().encode()):08x}-"
+
+
+def held_folder() -> tuple[Path, int]:
+    """Create a folder, and a lock on it that ends with this process.
+
+    Whoever removes the folder closes the lock's file descriptor, if the process lives on.
+    """
+    _remove_left()
+    folder = tempfile.mkdtemp(prefix=_prefix())
+    lock = _opened(folder)
+    with suppress(OSError):  # a file system without locks: nobody removes the folder there
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return Path(folder), lock
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Create a folder for the block."""
+    folder, lock = held_folder()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _remove_left() -> None:
+    with suppress(OSError):
+        for entry in os.scandir(tempfile.gettempdir()):
+            if entry.name.startswith(_prefix()):
+                with suppress(OSError):
+                    _remove_if_left(entry)
+
+
+def _remove_if_left(entry: os.DirEntry[str]) -> None:
+    found = entry.stat(follow_symlinks=False)
+    if found.st_uid != os.geteuid() or time.time() - found.st_mtime < _YOUNG_S:
+        return
+    lock = _opened(entry.path)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(entry.path, ignore_errors=True)
+    finally:
+        os.close(lock)
+
+
+def _opened(folder: str) -> int:
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
