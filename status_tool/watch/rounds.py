@@ -79,7 +79,9 @@ def line_of(done: CheckRound, history: History) -> str:
         count = history.errors_in_a_row()
         again = f" ({count} rounds in a row)" if count > 1 else ""
         return safe(f"{_at(done.started_ms)} no verdict{again}: {done.error}; {took}")
-    parts = [_counted(*done.regions, "regions")] * (done.outcome.hbase is not None)
+    # A publisher, or whatever writes FILE, may have ended long ago: the verdict is of then.
+    parts = [f"cut {_at(done.outcome.cut_ms)}"]
+    parts += [_counted(*done.regions, "regions")] * (done.outcome.hbase is not None)
     parts += [_counted(*done.files, "files")] * (done.outcome.hdfs is not None)
     if done.lag_ms:
         parts.append(f"worst lag {duration(done.lag_ms)}")
@@ -119,6 +121,7 @@ def document_of(done: CheckRound, history: History, number: int) -> dict[str, An
         "verdict": None if outcome is None else str(outcome.verdict),
         "exit_code": 2 if outcome is None else outcome.exit_code,
         "error": done.error or None,
+        "cut_ms": None if outcome is None else outcome.cut_ms,
         "since_ms": history.verdict_since_ms(),
         "regions": regions,
         "regions_at_fault": regions_at_fault,

@@ -26,6 +26,7 @@ from status_tool.cli.main import main
 from status_tool.cli.watch import REFUSED
 from status_tool.cli.watching import _Session, newest_file
 from status_tool.errors import ConfigurationError, ConnectionFailed, UsageError
+from status_tool.printable import iso
 from status_tool.report.html_report import HtmlReporter
 from status_tool.report.timeline import timeline
 from status_tool.spark.settings import SHORT_RUN_BYTES
@@ -35,7 +36,7 @@ from status_tool.vocabulary.outcome import Moment, Outcome, Overview, TableLine
 from status_tool.vocabulary.verdicts import Status, Verdict
 from status_tool.watch.history import KEPT_MS, CheckRound, History
 from status_tool.watch.http_pages import HttpPages, Pages
-from status_tool.watch.rounds import JITTER, Rhythm, line_of, rounds
+from status_tool.watch.rounds import JITTER, Rhythm, document_of, line_of, rounds
 from tests.lab.waiting import wait_until
 from tests.pair import REPOSITORY
 from tests.unit.test_report import HBASE, OUTCOME, printed
@@ -165,11 +166,14 @@ def test_a_line_says_it_all() -> None:
     """Verdict, since when, how much, and the tables."""
     history = added(History(), outcome_of(**BAD), outcome_of(**BAD))
     line = line_of(CheckRound(120_000, 1.0, outcome_of(**BAD)), history)
-    assert line.startswith("1970-01-01T00:02:00Z NOT complete since 1970-01-01T00:01:00Z: ")
+    cut = iso(OUTCOME.cut_ms).split(".")[0]
+    assert line.startswith(f"1970-01-01T00:02:00Z NOT complete since 1970-01-01T00:01:00Z: cut {cut}Z; ")
     assert "at fault" in line
     assert "tables one (since 1970-01-01T00:01:00Z), two (since 1970-01-01T00:01:00Z)" in line
     history = added(History(), outcome_of())
     assert "since" not in line_of(CheckRound(60_000, 1.0, outcome_of()), history)
+    done = CheckRound(60_000, 1.0, outcome_of())
+    assert document_of(done, history, 1)["cut_ms"] == OUTCOME.cut_ms
     failed = CheckRound(180_000, 1.0, None, "cannot reach \x1b[31mit")
     history.add(failed)
     assert line_of(failed, history) == "1970-01-01T00:03:00Z no verdict: cannot reach \\x1b[31mit; took 1.0 s"
