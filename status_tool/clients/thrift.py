@@ -12,15 +12,15 @@ import importlib
 import io
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import happybase
 import urllib3
 from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
 from thriftpy2.protocol.cybin import ProtocolError  # type: ignore[attr-defined]
-from thriftpy2.thrift import TApplicationException, TClient, TException
+from thriftpy2.thrift import TApplicationException, TClient, TException, TType
 from thriftpy2.transport import (
     TBufferedTransport,
     TFramedTransport,
@@ -50,15 +50,17 @@ _COLLECT_AFTER = 50_000
 """Rows come and go by the million, without cycles: looking for these after each 700 objects takes a quarter of the CPU
 time of reading."""
 _TRANSPORT_ERRORS = (TException, ProtocolError, OSError, EOFError)
-_hbase = importlib.import_module("Hbase_thrift")  # generated when happybase is imported
+_hbase: Any = importlib.import_module("Hbase_thrift")  # generated when happybase is imported
 SERVER_ERRORS = (_hbase.IOError, _hbase.IllegalArgument, _hbase.AlreadyExists)
 """Errors that HBase itself answers with, such as that a user lacks a right."""
 
 
-def connect(endpoint: ThriftEndpoint, timeout_ms: int = TIMEOUT_MS) -> happybase.Connection:
+def connect(
+    endpoint: ThriftEndpoint, timeout_ms: int = TIMEOUT_MS, service: Any = _hbase.Hbase
+) -> happybase.Connection:
     """Open a connection; raises `ConnectionFailed` if nothing answers."""
     try:
-        return _Connection(endpoint, timeout_ms)
+        return _Connection(endpoint, timeout_ms, service)
     except Rejected as error:
         raise _rejected(endpoint, f"({error})") from None
     except _TRANSPORT_ERRORS as error:
@@ -68,14 +70,44 @@ def connect(endpoint: ThriftEndpoint, timeout_ms: int = TIMEOUT_MS) -> happybase
 class _Connection(happybase.Connection):
     """happybase's connection over the transport and protocol of the endpoint's server."""
 
-    def __init__(self, endpoint: ThriftEndpoint, timeout_ms: int) -> None:
-        self._endpoint = endpoint
+    def __init__(self, endpoint: ThriftEndpoint, timeout_ms: int, service: Any) -> None:
+        self._endpoint, self._service = endpoint, service
         super().__init__(endpoint.host, endpoint.port, timeout=timeout_ms)
 
     def _refresh_thrift_client(self) -> None:
         self.transport = _transport(self._endpoint, self.timeout)
         protocol = TCompactProtocol if self._endpoint.compact else TBinaryProtocol
-        self.client = _Client(_hbase.Hbase, protocol(self.transport, decode_response=False))
+        self.client = _Client(self._service, protocol(self.transport, decode_response=False))
+
+
+class Value:
+    """A cell without its timestamp. As few members as are asked for, and no constructor: there are millions."""
+
+    __slots__ = ("value",)
+    thrift_spec: ClassVar = {1: _hbase.TCell.thrift_spec[1]}
+    value: bytes
+
+
+class StoredRow:
+    """A row of a table as a scanner's answer has it, by the names of its columns."""
+
+    __slots__ = ("columns", "row")
+    thrift_spec: ClassVar = {
+        1: _hbase.TRowResult.thrift_spec[1],
+        2: (TType.MAP, "columns", (TType.BINARY, (TType.STRUCT, Value)), False),
+    }
+    row: bytes
+    columns: dict[bytes, Value]
+
+
+class _Values(_hbase.Hbase):  # type: ignore[misc]
+    """HBase's service, of whose answers only what `StoredRow` has is decoded."""
+
+    class scannerGetList_result(_hbase.Hbase.scannerGetList_result):  # type: ignore[misc]
+        thrift_spec: ClassVar = {
+            **_hbase.Hbase.scannerGetList_result.thrift_spec,
+            0: (TType.LIST, "success", (TType.STRUCT, StoredRow), False),
+        }
 
 
 class _Client(TClient):
@@ -248,17 +280,43 @@ def scan(
 ) -> Iterator[tuple[bytes, Cells]]:
     """Yield the rows of `[start, stop)` in key order.
 
-    After a lost connection the next scan starts behind the last row, so that no row is lost or repeated.
     Raises `ConnectionFailed` after `SCAN_ATTEMPTS` tries without progress.
     """
+    for items in _scan(endpoint, table, start, stop, columns, _hbase.Hbase):
+        for item in items:
+            yield item.row, {name: (cell.value, cell.timestamp) for name, cell in item.columns.items()}
+
+
+def scan_pages(
+    endpoint: ThriftEndpoint, table: str, start: bytes, stop: bytes | None, columns: Sequence[bytes] | None = None
+) -> Iterator[list[StoredRow]]:
+    """Yield the same rows by the answers in which they come, without timestamps: for half of the CPU time."""
+    yield from _scan(endpoint, table, start, stop, columns, _Values)
+
+
+def cells_of(pages: Iterable[Sequence[StoredRow]]) -> Iterator[tuple[bytes, Cells]]:
+    """Yield the rows one by one. Nobody may ask for the timestamps of their cells: they are 0."""
+    for page in pages:
+        for row in page:
+            yield row.row, {name: (cell.value, 0) for name, cell in row.columns.items()}
+
+
+def _scan(
+    endpoint: ThriftEndpoint,
+    table: str,
+    start: bytes,
+    stop: bytes | None,
+    columns: Sequence[bytes] | None,
+    service: Any,
+) -> Iterator[list[Any]]:
+    """Yield answers; after a lost connection the next scan starts behind the last row: none is lost or repeated."""
     tries = 0
     gc.set_threshold(_COLLECT_AFTER)
     while True:
         try:
-            for items in _scan_once(endpoint, table, start, stop, columns):
+            for items in _scan_once(endpoint, table, start, stop, columns, service):
                 tries = 0
-                for item in items:
-                    yield item.row, {name: (cell.value, cell.timestamp) for name, cell in item.columns.items()}
+                yield items
                 start = items[-1].row + b"\0"
             return
         except (*SERVER_ERRORS, *_TRANSPORT_ERRORS, ConnectionFailed) as error:
@@ -269,13 +327,18 @@ def scan(
 
 
 def _scan_once(
-    endpoint: ThriftEndpoint, table: str, start: bytes, stop: bytes | None, columns: Sequence[bytes] | None
+    endpoint: ThriftEndpoint,
+    table: str,
+    start: bytes,
+    stop: bytes | None,
+    columns: Sequence[bytes] | None,
+    service: Any,
 ) -> Iterator[list[Any]]:
     """Yield the answers of one scanner, none of them empty.
 
     Requests each answer before it yields the one before, so that the server reads while the caller works.
     """
-    opened = connect(endpoint)
+    opened = connect(endpoint, service=service)
     try:
         client: _Client = opened.client
         scan = _hbase.TScan(startRow=start, stopRow=stop, columns=columns, caching=SCAN_ROWS)

@@ -47,6 +47,7 @@ _COLUMN_VERSION = 1
 _PART = struct.Struct(">6q")  # prev, seq, write times of first and last entry and of prev, recorded
 _TENURE_PREFIX = column(ContentRow.TENURE)
 _TENURE_NAME = len(_TENURE_PREFIX) + 16  # and origin, and time of the opening
+_TENURE_TABLE, _NO_CELL = column(ContentRow.TABLE), (b"", 0)
 _PREFIX = 8  # bytes of a region's encoded name, unique within a cluster
 
 
@@ -66,6 +67,25 @@ def raw(cells: Cells, qualifier: bytes) -> bytes | None:
     """Return a cell's bytes; None if it is absent."""
     cell = cells.get(_COLUMN + qualifier)
     return cell[0] if cell else None
+
+
+def bound(cells: Cells, qualifier: bytes) -> bytes:
+    """Return a key that bounds a region; the empty key if the cell is absent."""
+    return raw(cells, qualifier) or b""
+
+
+HEAD: Mapping[str, tuple[Callable[[Cells, bytes], Any], bytes]] = {
+    "table": (text, HeadRow.TABLE),
+    "via_ids": (raw, HeadRow.VIA_IDS),
+    "seq": (number, HeadRow.SEQ),
+    "first_ms": (number, HeadRow.FIRST_MS),
+    "write_ms": (number, HeadRow.WRITE_MS),
+    "entries": (number, HeadRow.ENTRIES),
+    "start_key": (bound, HeadRow.START_KEY),
+    "end_key": (bound, HeadRow.END_KEY),
+    "family": (text, HeadRow.FAMILY),
+}
+"""The columns of a `stream` row that are cells of its head: how a cell is read, and which one."""
 
 
 def stream_key(key: bytes) -> tuple[str, int, int] | None:
@@ -92,18 +112,10 @@ def heads(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
         region, origin, via = stream
         yield {
             "kind": "stream",
-            "table": text(cells, HeadRow.TABLE),
             "region": region,
             "origin": origin,
             "via": via,
-            "via_ids": raw(cells, HeadRow.VIA_IDS),
-            "seq": number(cells, HeadRow.SEQ),
-            "first_ms": number(cells, HeadRow.FIRST_MS),
-            "write_ms": number(cells, HeadRow.WRITE_MS),
-            "entries": number(cells, HeadRow.ENTRIES),
-            "start_key": raw(cells, HeadRow.START_KEY) or b"",
-            "end_key": raw(cells, HeadRow.END_KEY) or b"",
-            "family": text(cells, HeadRow.FAMILY),
+            **{name: read(cells, qualifier) for name, (read, qualifier) in HEAD.items()},
         }
 
 
@@ -237,7 +249,8 @@ class Existing:
 
 def _prefix(region: str) -> bytes:
     try:
-        return bytes.fromhex(region)[:_PREFIX].ljust(_PREFIX, b"\0")
+        known = bytes.fromhex(region)[:_PREFIX]
+        return known if len(known) == _PREFIX else known.ljust(_PREFIX, b"\0")
     except ValueError:
         return region.encode()[:_PREFIX].ljust(_PREFIX, b"\0")
 
@@ -265,21 +278,23 @@ def contents(
     """
     first, names = "", frozenset[bytes]()
     replicates = {
-        table: _part("r", sorted(families)) for table, families in (existing.replicated if existing else {}).items()
+        table.encode(): _part("r", sorted(families))
+        for table, families in (existing.replicated if existing else {}).items()
     }
-    keeps = {table: _part("k", kept) for table, kept in keeping.by_table.items()}
+    keeps = {table.encode(): _part("k", kept) for table, kept in keeping.by_table.items()}
     for key, cells in rows:
         region = key[1:].decode("ascii", errors="replace")
         if existing and region[:1] != first:
             first, names = region[:1], existing.beginning_with(region[:1])
         is_gone = existing is not None and _prefix(region) not in names
-        values = [value for name, (value, _) in cells.items() if _is_tenure(name)]
-        is_seen = existing is None or existing.is_covered(number(cells, ContentRow.REGION_ID))
+        values = [value for name, (value, _) in cells.items() if len(name) == _TENURE_NAME and _is_tenure(name)]
+        if not is_gone and _is_ordinary(values, cells, existing):
+            written = cells.get(_TENURE_TABLE, _NO_CELL)[0]
+            if _is_as_described(values[0], replicates.get(written, b""), keeps.get(written, b"")):
+                continue
+        is_seen = _is_seen(cells, existing)
         table = text(cells, ContentRow.TABLE)
         name = table or ""
-        is_ordinary = not is_gone and _is_ordinary(values, (b'"x"', b'"u"') if is_seen else (b'"x"',))
-        if is_ordinary and _is_as_described(values[0], replicates.get(name, b""), keeps.get(name, b"")):
-            continue
         tenures = (parse_tenure(value) for value in values)
         known = (tenure for tenure in tenures if tenure)
         life = life_of(known, replicated_only=existing is not None, is_seen=is_seen)
@@ -324,9 +339,16 @@ def _vouches(places: Places, name: bytes, value: bytes) -> bool:
     return tenure is not None and places.is_vouched_for(origin, tenure)
 
 
-def _is_ordinary(values: Sequence[bytes], telling: Collection[bytes]) -> bool:
+def _is_seen(cells: Cells, existing: Existing | None) -> bool:
+    """Return True if a tracker must have seen how a region's first tenure began."""
+    return existing is None or existing.is_covered(number(cells, ContentRow.REGION_ID))
+
+
+def _is_ordinary(values: Sequence[bytes], cells: Cells, existing: Existing | None) -> bool:
     """Return True if a region's only tenure tells nothing by itself. Most rows are such; they are not parsed."""
-    return len(values) == 1 and not any(name in values[0] for name in (*telling, b"\\"))
+    if len(values) != 1 or b'"x"' in values[0] or b"\\" in values[0]:
+        return False
+    return b'"u"' not in values[0] or not _is_seen(cells, existing)
 
 
 def _part(name: str, value: Sequence[str] | Mapping[str, Sequence[int]]) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 
 from status_tool.clients import hbase_pb2
 from status_tool.clients.config import ThriftEndpoint
-from status_tool.clients.thrift import Cells, connection, scan
+from status_tool.clients.thrift import Cells, cells_of, connection, scan, scan_pages
 from status_tool.clients.zookeeper import unwrap
 from status_tool.errors import ConnectionFailed
 from status_tool.printable import counted
@@ -26,6 +26,7 @@ META = "hbase:meta"
 _HOSTED = [b"info:regioninfo", b"info:server", b"info:serverstartcode", b"info:state"]
 """Columns that tell of a region and who has it; HBase has more there, also of other replicas."""
 _OPENED = [*_HOSTED, b"info:seqnumDuringOpen"]
+_STATE, _OPEN = b"info:state", (b"OPEN", 0)
 FEW_TABLES = 20
 """Of more, all of `hbase:meta` is read at once."""
 
@@ -60,11 +61,14 @@ def regions(endpoint: ThriftEndpoint, live: Collection[str], state_table: str, o
     """
     states: dict[str, bool] = {}
     wanted = cache(lambda table: _wanted(table, state_table, only))
-    for key, cells in scan(endpoint, META, b"", None, [*_HOSTED, b"table:state"]):
+    hosting = cache(partial(_hosting, frozenset(live)))
+    for key, cells in cells_of(scan_pages(endpoint, META, b"", None, [*_HOSTED, b"table:state"])):
         if _is_table_row(cells):
             states[key.decode(errors="replace")] = _enabled(cells)
         elif (row := _region(key, cells)) is not None and wanted(row["table"]):
-            yield row | _hosting(row, cells, live, states.get(row["table"], True))
+            state = cells.get(_STATE, _OPEN)[0]
+            row["state"], row["server"] = hosting(row["state"], state, _server(cells), states.get(row["table"], True))
+            yield row
 
 
 def open_regions(endpoint: ThriftEndpoint, tables: Collection[str]) -> Iterator[HostedRegion]:
@@ -98,7 +102,7 @@ def _hosted(key: bytes, cells: Cells) -> HostedRegion | None:
     """Return the region if it is open; None for any other row."""
     row, server = _region(key, cells), _server(cells)
     opened = cells.get(b"info:seqnumDuringOpen")
-    state = cells.get(b"info:state", (b"OPEN", 0))[0]
+    state = cells.get(_STATE, _OPEN)[0]
     if row is None or row["state"] == RegionState.SPLIT or server is None or opened is None or state != b"OPEN":
         return None
     open_seq = int.from_bytes(opened[0], "big", signed=True)
@@ -129,10 +133,9 @@ def _region(key: bytes, cells: Cells) -> NewRow | None:
         return None
     if info.replica_id:
         return None
-    namespace, name = info.table_name.namespace.decode(), info.table_name.qualifier.decode()
     return {
         "kind": "region",
-        "table": full_name(namespace, name),
+        "table": _table(info.table_name.namespace, info.table_name.qualifier),
         # The key is `table,start,id.encoded.` (RegionInfo.encodeRegionName).
         "region": key.rstrip(b".").rpartition(b".")[2].decode(errors="replace"),
         "start_key": info.start_key,
@@ -142,16 +145,22 @@ def _region(key: bytes, cells: Cells) -> NewRow | None:
     }
 
 
-def _hosting(row: NewRow, cells: Cells, live: Collection[str], enabled: bool) -> NewRow:
-    server = _server(cells)
-    state = cells.get(b"info:state", (b"OPEN", 0))[0].decode(errors="replace")
-    if row["state"] == RegionState.SPLIT or state in ("SPLIT", "MERGED"):
-        return {"state": RegionState.SPLIT, "server": None}
+@lru_cache
+def _table(namespace: bytes, name: bytes) -> str:
+    return full_name(namespace.decode(), name.decode())
+
+
+def _hosting(
+    live: Collection[str], was: RegionState | None, state: bytes, server: str | None, enabled: bool
+) -> tuple[RegionState, str | None]:
+    """Return the state of a region and its server. Few regions differ in all that these follow from."""
+    if was == RegionState.SPLIT or state in (b"SPLIT", b"MERGED"):
+        return RegionState.SPLIT, None
     if not enabled:
-        return {"state": RegionState.DISABLED, "server": None}
-    if state == "OPEN" and server in live:
-        return {"state": RegionState.HOSTED, "server": server}
-    return {"state": RegionState.UNHOSTED, "server": server}
+        return RegionState.DISABLED, None
+    if state == b"OPEN" and server in live:
+        return RegionState.HOSTED, server
+    return RegionState.UNHOSTED, server
 
 
 def _server(cells: Cells) -> str | None:
@@ -159,8 +168,13 @@ def _server(cells: Cells) -> str | None:
     address, startcode = cells.get(b"info:server"), cells.get(b"info:serverstartcode")
     if address is None or startcode is None or len(startcode[0]) != 8:
         return None
-    host, _, port = address[0].decode(errors="replace").rpartition(":")
-    return f"{host},{port},{int.from_bytes(startcode[0], 'big')}"
+    return _server_name(address[0], startcode[0])
+
+
+@lru_cache
+def _server_name(address: bytes, startcode: bytes) -> str:
+    host, _, port = address.decode(errors="replace").rpartition(":")
+    return f"{host},{port},{int.from_bytes(startcode, 'big')}"
 
 
 def table_families(

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, reduce
+from functools import reduce
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -20,11 +20,11 @@ import pyarrow as pa
 
 from status_tool.clients.config import ThriftEndpoint
 from status_tool.clients.named_table import NamedTable
-from status_tool.clients.thrift import SERVER_ERRORS, Cells, connection, scan
+from status_tool.clients.thrift import SERVER_ERRORS, Cells, cells_of, connection, scan, scan_pages
 from status_tool.errors import ConnectionFailed
 from status_tool.rules.custody import Place, Places, unattended_rows
 from status_tool.rules.descriptors import TTL_FOREVER
-from status_tool.sources import codec
+from status_tool.sources import codec, pages
 from status_tool.sources.interface import Source
 from status_tool.sources.meta import open_regions
 from status_tool.vocabulary.details import fits, map_of, object_of
@@ -36,6 +36,7 @@ from status_tool.vocabulary.state_rows import (
     BarrierRow,
     ContentRow,
     CoverageRow,
+    HeadRow,
     ProvenRow,
     PrunedRow,
     SegmentRow,
@@ -122,18 +123,26 @@ class StateTableSource(Source):
 
         Without this check the servers' rows that were read before would vouch for heads that no longer exist.
         """
-        yield from codec.batches(row for span in partition for row in self._rows(span))
+        for span in partition:
+            yield from self._batches(span)
         refuse_other(self.table, self.expected, generation(self.endpoint, self.table))
 
-    def _rows(self, span: KeyRange) -> Iterator[NewRow]:
-        stored = scan(self.endpoint, self.table, span.start, span.stop)
-        spooled = _within(self.spooled, span.start, span.stop)
-        rows = merge_rows(stored, spooled)
+    def _batches(self, span: KeyRange) -> Iterator[pa.RecordBatch]:
+        """Nearly always nothing is spooled, and nobody asks for the timestamps of cells."""
+        spooled, place = _within(self.spooled, span.start, span.stop), (self.table, span.start, span.stop)
+        if spooled:
+            found = codec.batches(self._rows(span, merge_rows(scan(self.endpoint, *place), spooled)))
+        elif span.type == HeadRow.TYPE:
+            found = pages.heads(scan_pages(self.endpoint, *place))
+        else:
+            found = codec.batches(self._rows(span, cells_of(scan_pages(self.endpoint, *place))))
+        yield from pages.held(found, self.only.holds)
+
+    def _rows(self, span: KeyRange, rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
         decoded = self._contents(rows, span) if span.type == ContentRow.TYPE else codec.DECODERS[span.type](rows)
         if self.witnessed is not None and span.type == SegmentRow.TYPE:
             decoded = codec.following(decoded, self.witnessed)
-        holds = cache(self.only.holds)
-        return (row for row in decoded if holds(row["table"]))
+        return decoded
 
     def _contents(self, rows: Iterable[tuple[bytes, Cells]], span: KeyRange) -> Iterator[NewRow]:
         if self.places is None:

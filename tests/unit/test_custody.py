@@ -148,9 +148,8 @@ def test_an_opening_may_be_written_a_moment_later(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(state_table, "LOOK_AGAIN_S", 0.0)
     monkeypatch.setattr(state_table, "connection", lambda _: Connection())
-    monkeypatch.setattr(state_table, "scan", lambda *_: iter(()))
     source = StateTableSource(ThriftEndpoint("h", 1), "t", "f", Generation(b"t", b""), places=places)
-    (row,) = source._rows(state_table.KeyRange("f", "a"))
+    (row,) = source._rows(state_table.KeyRange("f", "a"), [])
     assert (row["region"], row["entries"]) == (("a1" if arrives else "a0") * 16, 1 if arrives else 2)
     assert set(asked) == {b"f" + b"a0" * 16}
     assert len(asked) == (2 if arrives else state_table.LOOKS_AGAIN)

@@ -521,6 +521,7 @@ def test_a_table_that_is_pruned_while_it_is_read_is_no_evidence(monkeypatch: pyt
     monkeypatch.setattr(
         state_table, "scan", lambda _e, _t, start, stop: iter([r for r in rows.items() if start <= r[0] < stop])
     )
+    monkeypatch.setattr(state_table, "scan_pages", lambda *_: iter(()))
     table = StateTable(ThriftEndpoint("h", 1), "t")
     rows[b"pns:t"] = {b"t:w" + ONE_BYTES: (int64(9), 9)}
     rows[b"d"] = {b"t:p" + MASTER_ID.encode(): (int64(8), 8), b"t:s": (int64(7), 7)}

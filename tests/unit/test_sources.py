@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 
 from status_tool.clients import hbase_pb2
 from status_tool.clients.config import ThriftEndpoint
-from status_tool.clients.thrift import Cells
+from status_tool.clients.thrift import Cells, StoredRow, Value
 from status_tool.clients.webhdfs import WebHdfs
 from status_tool.clients.zookeeper import parse_cluster_key, unwrap
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import NO_ROWS, PackedRows
 from status_tool.rules.descriptors import retention_of
-from status_tool.sources import codec, meta, state_table
+from status_tool.sources import codec, meta, pages, state_table
 from status_tool.sources.interface import Source
 from status_tool.sources.meta import HostedRegion
 from status_tool.sources.spool import _row as spool_row
@@ -55,6 +55,40 @@ def int64(number: int) -> bytes:
 def cell(value: bytes, timestamp: int = 0) -> tuple[bytes, int]:
     """A cell."""
     return value, timestamp
+
+
+def stored(row: tuple[bytes, Cells]) -> StoredRow:
+    """As a scanner's answer has it."""
+    found = StoredRow()
+    found.row, found.columns = row[0], {}
+    for name, (value, _) in row[1].items():
+        found.columns[name] = Value()
+        found.columns[name].value = value
+    return found
+
+
+@st.composite
+def head_rows(draw: st.DrawFn) -> tuple[bytes, Cells]:
+    """A head, nearly as trackers write it: now and then with something else in its key or in columns."""
+    odd = draw(st.integers(0, 9))
+    key = f"h{draw(st.sampled_from([REGION, 'f' * 32]))}{as_hex(draw(st.integers(-5, 5)))}{as_hex(7)}".encode()
+    if odd == 0:
+        others = [b"h" + b"0" * 40, key[:60] + b" 0 0_", key[:9] + b"\xff" + key[10:], b"h", key + b"0"]
+        key = draw(st.sampled_from(others))
+    numbers = [int64(9)] if odd != 1 else [int64(-1), b"", b"odd"]
+    texts = [b"t"] if odd != 2 else [b"", "ü".encode(), b"\xed\xa0\x80", b"\xff"]
+    columns = {name: draw(st.sampled_from(numbers if name in "swn" else texts)) for name in "swntkevc"}
+    return key, {column(name.encode()): cell(columns[name]) for name in columns if odd != 3 or draw(st.booleans())}
+
+
+@given(st.lists(st.lists(head_rows(), min_size=1, max_size=5), max_size=3), st.sampled_from([(), ("t",), ("other",)]))
+def test_heads_by_the_page(given: list[list[tuple[bytes, Cells]]], tables: tuple[str, ...]) -> None:
+    """The same rows as one by one, also of pages with odd ones, and the same are out of scope."""
+    only = TableFilter.of(tables, ())
+    answers = [list(map(stored, page)) for page in given]
+    found = pa.Table.from_batches(pages.held(pages.heads(answers), only.holds), STATUS_SCHEMA)
+    rows = [row for row in codec.heads(row for page in given for row in page) if only.holds(row["table"])]
+    assert found.equals(pa.Table.from_pylist(rows, STATUS_SCHEMA))
 
 
 def test_a_head() -> None:
@@ -299,7 +333,7 @@ def test_who_hosts_a_region(
         (b"t", {b"table:state": cell(flag)}),
         *(meta_row(name, cells) for name in ("t", "replicationstate", "hbase:x")),
     ]
-    monkeypatch.setattr("status_tool.sources.meta.scan", lambda *_: iter(rows))
+    monkeypatch.setattr("status_tool.sources.meta.scan_pages", lambda *_: iter([list(map(stored, rows))]))
     (row,) = meta.regions(ThriftEndpoint("h", 1), live, "replicationstate", TableFilter())
     assert (row["table"], row["region"], row["region_id"], row["end_key"]) == ("t", REGION, 7, b"z")
     assert row["state"] == state
@@ -309,12 +343,12 @@ def test_regions_are_handed_out_as_they_are_read(monkeypatch: pytest.MonkeyPatch
     """None is held back for what may follow: there may be a million of them."""
     taken = []
 
-    def scanned(*_: object) -> Iterator[tuple[bytes, Cells]]:
+    def scanned(*_: object) -> Iterator[list[StoredRow]]:
         for name in ("a", "b", "c"):
             taken.append(name)
-            yield meta_row(name, {})
+            yield [stored(meta_row(name, {}))]
 
-    monkeypatch.setattr("status_tool.sources.meta.scan", scanned)
+    monkeypatch.setattr("status_tool.sources.meta.scan_pages", scanned)
     found = meta.regions(ThriftEndpoint("h", 1), {"h,1,5"}, "replicationstate", TableFilter())
     assert (next(found)["table"], taken) == ("a", ["a"])
     assert [row["table"] for row in found] == ["b", "c"]
@@ -567,7 +601,11 @@ def test_a_table_that_lost_its_rows_while_it_was_read_is_no_evidence(monkeypatch
     def scanned(_endpoint: object, _table: str, start: bytes, stop: bytes) -> Iterator[tuple[bytes, Cells]]:
         return iter([(key, cells) for key, cells in rows.items() if start <= key < stop])
 
+    def answers(*place: Any) -> Iterator[list[StoredRow]]:
+        yield from ([stored(row)] for row in scanned(*place))
+
     monkeypatch.setattr(state_table, "scan", scanned)
+    monkeypatch.setattr(state_table, "scan_pages", answers)
     source = StateTableSource(ThriftEndpoint("h", 1), "t", "h", expected=Generation(b"table", b""))
     part = next(part for part in source.partitions() if any(span.digit == "a" for span in part))
     assert sum(batch.num_rows for batch in source.read(part)) == 1

@@ -27,7 +27,7 @@ from thriftpy2.transport import (
 
 from status_tool.clients import thrift
 from status_tool.clients.config import Settings, SiteConfig, ThriftEndpoint
-from status_tool.clients.thrift import connection, scan
+from status_tool.clients.thrift import cells_of, connection, scan, scan_pages
 from status_tool.clients.tls import read_trust
 from status_tool.errors import ConnectionFailed
 from tests.certificates import certificate
@@ -157,8 +157,13 @@ def test_a_scan(
     monkeypatch.setattr(thrift, "SCAN_ROWS", 10)
     monkeypatch.setattr("time.sleep", lambda _: None)
     handler.rows, handler.breaks = 45, [1, 4]
-    found = list(scan(serve(framed=framed, compact=compact), "t", b"", None))
+    endpoint = serve(framed=framed, compact=compact)
+    found = list(scan(endpoint, "t", b"", None))
     assert found == [(_key(number), {b"t:q": (b"v", 7)}) for number in range(45)]
+    assert handler.calls[-1] == "close"
+    handler.calls.clear()
+    plain = list(cells_of(scan_pages(endpoint, "t", b"", None)))
+    assert plain == [(_key(number), {b"t:q": (b"v", 0)}) for number in range(45)]
     assert handler.calls[-1] == "close"
 
 
