@@ -125,9 +125,9 @@ def _happybase_rows(port: str, table: str, start: bytes | None, stop: bytes | No
 
 
 def _our_scan(port: str, rows_a_call: str) -> int:
-    """The scan that all of the tool's reading goes through."""
+    """The scan that all of the tool's reading of many rows goes through."""
     thrift.SCAN_ROWS = int(rows_a_call)
-    return sum(1 for _ in thrift.scan(_endpoint(port), STATE_TABLE, b"", None))
+    return sum(len(page) for page in thrift.scan_pages(_endpoint(port), STATE_TABLE, b"", None))
 
 
 def _source(port: str, side: str) -> StateTableSource:

@@ -46,6 +46,8 @@ SCAN_ATTEMPTS = 5
 SCAN_ROWS = 2_000
 """Rows a call. Fewer cost the servers more calls; more are held three times over by the Thrift server."""
 _NEXT = "scannerGetList"
+_BUFFER_BYTES = 1 << 16
+"""Taken from the socket at once; an answer has some hundred thousand. thriftpy2's default is 4096."""
 _COLLECT_AFTER = 50_000
 """Rows come and go by the million, without cycles: looking for these after each 700 objects takes a quarter of the CPU
 time of reading."""
@@ -134,7 +136,7 @@ def _transport(endpoint: ThriftEndpoint, timeout_ms: int) -> TTransportBase:
     if endpoint.qops:
         plain = SaslTransport(plain, lambda: GssapiClient(service_of(endpoint), endpoint.qops, _server(endpoint)))
     wrapper: Any = TFramedTransport if endpoint.framed else TBufferedTransport
-    transport: TTransportBase = wrapper(plain)
+    transport: TTransportBase = wrapper(plain, _BUFFER_BYTES)
     return transport
 
 

@@ -77,8 +77,11 @@ def union(segments: Iterable[Segment]) -> list[tuple[int, int]]:
 
 def merged(segments: Iterable[Segment]) -> list[Segment]:
     """The union as segments, with the times of the first and the last entry of each (as the trackers' SegmentSet)."""
+    valid = [segment for segment in segments if segment.valid]
+    if len(valid) <= 1:
+        return valid  # nearly all streams
     found: list[Segment] = []
-    for segment in sorted((s for s in segments if s.valid), key=_order):
+    for segment in sorted(valid, key=_order):
         if not found or found[-1].seq < segment.prev:
             found.append(segment)
             continue

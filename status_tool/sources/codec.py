@@ -8,6 +8,9 @@ import struct
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -40,6 +43,7 @@ from status_tool.vocabulary.state_rows import (
 from status_tool.vocabulary.states import LINEAGE, FactState
 
 BATCH_ROWS = 10_000
+_TYPES = {one.name: one.type for one in STATUS_SCHEMA}
 _COLUMN = column(b"")
 _ID = 16  # hex digits of an origin or via
 _WRITER = 9  # `SegmentRow.WRITER` + who writes it
@@ -513,11 +517,26 @@ DECODERS: dict[str, Callable[[Iterable[tuple[bytes, Cells]]], Iterator[NewRow]]]
 
 def batches(rows: Iterable[NewRow], size: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
     """Gather rows into Arrow batches of the status schema."""
-    pending: list[NewRow] = []
-    for row in rows:
-        pending.append(row)
-        if len(pending) >= size:
-            yield pa.RecordBatch.from_pylist(pending, schema=STATUS_SCHEMA)
-            pending = []
-    if pending:
-        yield pa.RecordBatch.from_pylist(pending, schema=STATUS_SCHEMA)
+    rows = iter(rows)
+    while pending := list(islice(rows, size)):
+        yield _batch(pending)
+
+
+def _batch(rows: Sequence[NewRow]) -> pa.RecordBatch:
+    """Return a batch; the columns that no row has are not built row by row. Often all rows have the same ones."""
+    names = rows[0].keys()
+    if not all(row.keys() == names for row in rows):
+        return pa.RecordBatch.from_pylist(rows, schema=STATUS_SCHEMA)
+    columns = {name: list(map(itemgetter(name), rows)) for name in names & _TYPES.keys()}
+    return batch_of({name: pa.array(values, _TYPES[name]) for name, values in columns.items()}, len(rows))
+
+
+def batch_of(columns: Mapping[str, pa.Array], size: int) -> pa.RecordBatch:
+    """Return a batch of the status schema; the columns that are not given are null."""
+    arrays = [columns[name] if name in columns else _nulls(kind, size) for name, kind in _TYPES.items()]
+    return pa.RecordBatch.from_arrays(arrays, schema=STATUS_SCHEMA)
+
+
+@lru_cache(maxsize=64)
+def _nulls(kind: pa.DataType, size: int) -> pa.Array:
+    return pa.nulls(size, kind)

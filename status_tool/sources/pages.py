@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from sys import byteorder
 from typing import Any
 
@@ -13,7 +12,6 @@ import pyarrow.compute as pc
 
 from status_tool.clients.thrift import Cells, StoredRow, cells_of
 from status_tool.sources import codec
-from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.state_rows import column
 
 _IDS = 32  # hex digits of origin and via, with which the key of a stream's row ends
@@ -31,7 +29,7 @@ def heads(pages: Iterable[Sequence[StoredRow]]) -> Iterator[pa.RecordBatch]:
         found = {
             name: _READ[read](_values(columns, column(qualifier))) for name, (read, qualifier) in codec.HEAD.items()
         }
-        yield _batch("stream", len(page), {**streams, **found})
+        yield codec.batch_of({"kind": pa.repeat("stream", len(page)), **streams, **found}, len(page))
 
 
 def held(batches: Iterable[pa.RecordBatch], holds: Callable[[str | None], bool]) -> Iterator[pa.RecordBatch]:
@@ -114,14 +112,3 @@ def _int64s(data: bytes) -> array[int]:
 
 def _array(numbers: array[int]) -> pa.Array:
     return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
-
-
-def _batch(kind: str, size: int, columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
-    given = {**columns, "kind": pa.repeat(kind, size)}
-    arrays = [given[field.name] if field.name in given else _nulls(field.type, size) for field in STATUS_SCHEMA]
-    return pa.RecordBatch.from_arrays(arrays, schema=STATUS_SCHEMA)
-
-
-@lru_cache(maxsize=64)
-def _nulls(kind: pa.DataType, size: int) -> pa.Array:
-    return pa.nulls(size, kind)
