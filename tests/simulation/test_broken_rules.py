@@ -119,6 +119,18 @@ def _heads_unsynced(tracker: WriteTracker) -> Iterator[None]:
         yield
 
 
+def _copied_too_late(tracker: SinkTracker) -> None:
+    """As a copy every second would be: the request is acknowledged before it is made."""
+    tracker.uncopied.clear()
+
+
+def _copied_alone(tracker: SinkTracker) -> None:
+    """Nothing says since when the table has been written to."""
+    if tracker.reaches_spool:
+        tracker.copies += [tracker.records[key].row(key, tracker.clock())[0] for key in tracker.uncopied]
+        tracker.uncopied.clear()
+
+
 def _the_same_column_again(tracker: SinkTracker, stream: StreamKey) -> Record:
     """Less over more."""
     return Record(b"c" + encode(tracker.origin))
@@ -229,6 +241,8 @@ RARE = {_dropped_with_what_came_since: 13_800, _versions_by_arrival: 1_200, _no_
         pytest.param(
             context, "judge_tables", _without("keeps-less"), FALSE_COMPLETE, id="a slave's table that keeps less"
         ),
+        pytest.param(SinkTracker, "copy", _copied_too_late, FALSE_ALARM, id="segments copied after the answer"),
+        pytest.param(SinkTracker, "copy", _copied_alone, FALSE_COMPLETE, id="a copy without the events of its table"),
         pytest.param(Record, "row", _versions_by_arrival, FALSE_ALARM, id="late writes over newer ones"),
     ],
 )
