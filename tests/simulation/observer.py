@@ -22,7 +22,7 @@ from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.scope import Baseline, Scope
 from tests.judgement import verify_rows
 from tests.simulation.store import Cells, Store, cells
-from tests.simulation.tracker import CHANGED_ROW, TABLE, WHOLE, hex16
+from tests.simulation.tracker import CHANGED_ROW, EVENTS_ROW, TABLE, WHOLE, hex16
 from tests.simulation.world import PEER, START_MS, World
 
 MASTER_ID = "00000000-0000-4000-8000-000000000001"
@@ -130,11 +130,11 @@ class Observation:
         barrier = self._put_barrier(store)
         yield
         live = yield from self._settle(store, self._live_sinks, barrier, "r")
-        spooled: list[tuple[bytes, Cells]] = []
+        spooled = [(key, _as_read(row)) for sink in world.slaves for key, row in sink.tracker.copies]
         before, pruned = _generation(store), codec.pruned_files(store.rows.get(b"d", {}))
         yield
         rows = self._servers(store, spooled, barrier, live, "r")
-        events = codec.table_events(store.scan(b"n", b"o")).get(TABLE, {})
+        events = codec.table_events([(EVENTS_ROW, _with(store, spooled, EVENTS_ROW))]).get(TABLE, {})
         families = {family: {"scope": 1, "versions": world.slave_versions} for family in sorted(world.slave_families)}
         detail = {"families": families, "regions": len(world.regions), **events}
         rows.append({"kind": "table", "table": TABLE, "detail": json.dumps(detail)})
@@ -275,6 +275,11 @@ def _is_other(store: Store, before: Generation) -> bool:
     except ConnectionFailed:
         return True
     return False
+
+
+def _as_read(row: Cells) -> Cells:
+    """A spooled cell that is to get the server's time is older than any that has one."""
+    return {name: (value, max(timestamp, 0)) for name, (value, timestamp) in row.items()}
 
 
 def _with(store: Store, spooled: list[tuple[bytes, Cells]], key: bytes) -> Cells:

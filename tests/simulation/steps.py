@@ -180,6 +180,8 @@ class Run:
         if self.world.spool and not self.world.master_store.down:
             self.world.master_store.apply(self.world.spool[0])
             self.world.spool.pop(0)
+        if not self.world.slave_store.down:
+            self.world.drain_copies(1)
 
     # Servers
 
@@ -266,7 +268,7 @@ class Run:
                 return
             sink.running = False
             self.world.hosting()
-            if sink.tracker.pending or self._requests_of(sink):
+            if sink.tracker.uncopied & sink.tracker.pending or self._requests_of(sink):
                 self.world.blemishes.add("sink crashed before it could record")
             self.world.late_requests = [late for late in self.world.late_requests if late[0] is not sink]
             self.world.say(f"crash {sink.tracker.name}")
@@ -452,6 +454,7 @@ class Run:
         for store_file in world.spool:
             world.master_store.apply(store_file)
         world.spool.clear()
+        world.drain_copies(len(world.slaves))
         self._expire_sink(Dice(0))
         self._judge_at_rest()
         if not world.blemishes:

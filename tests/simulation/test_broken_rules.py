@@ -119,6 +119,18 @@ def _heads_unsynced(tracker: WriteTracker) -> Iterator[None]:
         yield
 
 
+def _copied_too_late(tracker: SinkTracker) -> None:
+    """As a copy every second would be: the request is acknowledged before it is made."""
+    tracker.uncopied.clear()
+
+
+def _copied_alone(tracker: SinkTracker) -> None:
+    """Nothing says since when the table has been written to."""
+    if tracker.reaches_spool:
+        tracker.copies += [tracker.records[key].row(key, tracker.clock())[0] for key in tracker.uncopied]
+        tracker.uncopied.clear()
+
+
 def _the_same_column_again(tracker: SinkTracker, stream: StreamKey) -> Record:
     """Less over more."""
     return Record(b"c" + encode(tracker.origin))
@@ -229,6 +241,7 @@ RARE = {_dropped_with_what_came_since: 13_800, _versions_by_arrival: 1_200, _no_
         pytest.param(
             context, "judge_tables", _without("keeps-less"), FALSE_COMPLETE, id="a slave's table that keeps less"
         ),
+        pytest.param(SinkTracker, "copy", _copied_too_late, FALSE_ALARM, id="segments copied after the answer"),
         pytest.param(Record, "row", _versions_by_arrival, FALSE_ALARM, id="late writes over newer ones"),
     ],
 )
@@ -556,6 +569,31 @@ def _the_slaves_state_goes_back(run: Run) -> None:
     run.beat()
 
 
+def _the_spool_alone_knows_the_first_arrival(run: Run) -> None:
+    """A server is killed while the slave's state table is away; then the slave's table is truncated."""
+    here = run.world
+    run.ask()
+    while not (sink := here.start_slave()).tracker.reaches_spool:
+        pass
+    for other in here.sinks():
+        other.running = other.session = other is sink
+    here.hosting()
+    run.beat()
+    here.append("a1", 0, 0)
+    run.beat()
+    here.slave_store.down = True
+    run.ship_all()
+    while sink.tracker.uncopied:
+        here.advance(1)
+        sink.tracker.copy()
+    here.slave_store.down = False
+    here.start_slave()
+    sink.running = sink.session = False
+    here.truncate_slave()
+    here.advance(11_000)
+    run.beat()
+
+
 def _a_region_of_events_is_lost(run: Run) -> None:
     """The slave's table is truncated; then the region that says so is lost, and nobody is left who remembers."""
     here = run.world
@@ -635,6 +673,13 @@ def _of_no_region(_: Cells) -> tuple[int, list[bytes]]:
         ),
         pytest.param(_a_region_of_heads_is_lost, codec, "marked_regions", _of_no_region, id="a lost region of heads"),
         pytest.param(_a_region_of_events_is_lost, codec, "marked_regions", _of_no_region, id="a lost region of events"),
+        pytest.param(
+            _the_spool_alone_knows_the_first_arrival,
+            SinkTracker,
+            "copy",
+            _copied_alone,
+            id="a copy without the events of its table",
+        ),
         pytest.param(_heads_are_late, Recorder, "flush", _echo_first, id="an echo before its heads"),
         pytest.param(
             _a_filter_was_narrower, SinkTracker, "whole_families", _whole_by_its_stamp, id="a narrower filter"

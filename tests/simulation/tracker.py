@@ -600,6 +600,8 @@ CHANGED_ROW = b"x" + TABLE.encode()
 """In place of the content ledger, which has a simulation of its own: when it shows that store files changed."""
 EARLIEST_WINS = 1 << 62
 AGAIN_MS = 500
+COPY_FAILS_IN = 5
+"""By the clock: it is as random as what is drawn, and leaves the runs as they were."""
 
 
 @dataclass
@@ -624,6 +626,10 @@ class SinkTracker(Recorder):
     records: dict[StreamKey, Record] = field(default_factory=dict)
     pending: set[StreamKey] = field(default_factory=set)
     scattered: list[StreamKey] = field(default_factory=list)
+    copies: list[Write] = field(default_factory=list)
+    """`GrowingSpoolFile`: of what is pending; it outlives the server."""
+    uncopied: set[StreamKey] = field(default_factory=set)
+    """Pending ones that a crash would lose."""
     unstamped: dict[str, int] = field(default_factory=dict)
     unstamped_written: dict[str, int] = field(default_factory=dict)
     columns: int = 0
@@ -692,6 +698,27 @@ class SinkTracker(Recorder):
         except StoreError:
             self.broken = True
             self.pending |= set(streams)
+            self.uncopied |= set(streams)
+            self.copy()
+
+    def tick(self, fate: Fate) -> bool:
+        """What could not be copied is copied later."""
+        self.copy()
+        return super().tick(fate)
+
+    def copy(self) -> None:
+        """`SegmentSpooler.copy`, before the request is acknowledged: with the events of its table."""
+        now = self.clock()
+        if self.uncopied and self.reaches_spool and now % COPY_FAILS_IN:
+            events = {name: event for name, event in self.unwritten().items() if name[0] == EVENTS_ROW}
+            rows = [self.records[key].row(key, now)[0] for key in sorted(self.uncopied) if key in self.records]
+            self.copies += [*event_rows(events), *rows]
+            self.uncopied.clear()
+
+    @property
+    def reaches_spool(self) -> bool:
+        """Half of the servers cannot."""
+        return self.origin % 2 == 1
 
     def write(
         self, streams: list[StreamKey], fate: int, events: Mapping[tuple[bytes, bytes], Event] | None = None
@@ -723,8 +750,11 @@ class SinkTracker(Recorder):
         self.pending = {key for key in self.pending if self.records[key].stored < self.records[key].version}
 
     def flush_succeeded(self) -> None:
-        """Requests may write through again."""
+        """Requests may write through again; copies of what is in the table go."""
         self.broken = False
+        self.uncopied &= self.pending
+        if not self.pending:
+            self.copies = []
         for event in self.unvouched:
             event.flushed = True
         self.unvouched = []

@@ -217,6 +217,12 @@ class World:
         """Slave region servers whose process lives."""
         return [sink for sink in self.slaves if sink.running]
 
+    def drain_copies(self, most: int) -> None:
+        """Some tracker puts what others have spooled into the slave's state table, of servers that live, too."""
+        for sink in [sink for sink in self.slaves if sink.tracker.copies][:most]:
+            self.slave_store.apply(sink.tracker.copies)
+            sink.tracker.copies = []
+
     def fates(self, dice: Dice) -> int:
         """What becomes of a write to a state table."""
         fate = dice.pick((APPLIED,) * 10 + (REFUSED, APPLIED_BUT_FAILED, LATE, PARTLY))
