@@ -73,20 +73,20 @@ def raw(cells: Cells, qualifier: bytes) -> bytes | None:
     return cell[0] if cell else None
 
 
-def bound(cells: Cells, qualifier: bytes) -> bytes:
+def edge_key(cells: Cells, qualifier: bytes) -> bytes:
     """Return a key that bounds a region; the empty key if the cell is absent."""
     return raw(cells, qualifier) or b""
 
 
-HEAD: Mapping[str, tuple[Callable[[Cells, bytes], Any], bytes]] = {
+HEAD_COLUMNS: Mapping[str, tuple[Callable[[Cells, bytes], Any], bytes]] = {
     "table": (text, HeadRow.TABLE),
     "via_ids": (raw, HeadRow.VIA_IDS),
     "seq": (number, HeadRow.SEQ),
     "first_ms": (number, HeadRow.FIRST_MS),
     "write_ms": (number, HeadRow.WRITE_MS),
     "entries": (number, HeadRow.ENTRIES),
-    "start_key": (bound, HeadRow.START_KEY),
-    "end_key": (bound, HeadRow.END_KEY),
+    "start_key": (edge_key, HeadRow.START_KEY),
+    "end_key": (edge_key, HeadRow.END_KEY),
     "family": (text, HeadRow.FAMILY),
 }
 """The columns of a `stream` row that are cells of its head: how a cell is read, and which one."""
@@ -119,7 +119,7 @@ def heads(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
             "region": region,
             "origin": origin,
             "via": via,
-            **{name: read(cells, qualifier) for name, (read, qualifier) in HEAD.items()},
+            **{name: read(cells, qualifier) for name, (read, qualifier) in HEAD_COLUMNS.items()},
         }
 
 
@@ -528,10 +528,10 @@ def _batch(rows: Sequence[NewRow]) -> pa.RecordBatch:
     if not all(row.keys() == names for row in rows):
         return pa.RecordBatch.from_pylist(rows, schema=STATUS_SCHEMA)
     columns = {name: list(map(itemgetter(name), rows)) for name in names & _TYPES.keys()}
-    return batch_of({name: pa.array(values, _TYPES[name]) for name, values in columns.items()}, len(rows))
+    return column_batch({name: pa.array(values, _TYPES[name]) for name, values in columns.items()}, len(rows))
 
 
-def batch_of(columns: Mapping[str, pa.Array], size: int) -> pa.RecordBatch:
+def column_batch(columns: Mapping[str, pa.Array], size: int) -> pa.RecordBatch:
     """Return a batch of the status schema; the columns that are not given are null."""
     arrays = [columns[name] if name in columns else _nulls(kind, size) for name, kind in _TYPES.items()]
     return pa.RecordBatch.from_arrays(arrays, schema=STATUS_SCHEMA)

@@ -17,7 +17,7 @@ from status_tool.vocabulary.state_rows import column
 _IDS = 32  # hex digits of origin and via, with which the key of a stream's row ends
 
 
-def heads(pages: Iterable[Sequence[StoredRow]]) -> Iterator[pa.RecordBatch]:
+def head_batches(pages: Iterable[Sequence[StoredRow]]) -> Iterator[pa.RecordBatch]:
     """Yield what `codec.heads` has of the rows."""
     for page in pages:
         keys = [row.row for row in page]
@@ -27,9 +27,10 @@ def heads(pages: Iterable[Sequence[StoredRow]]) -> Iterator[pa.RecordBatch]:
             continue
         columns = [row.columns for row in page]
         found = {
-            name: _READ[read](_values(columns, column(qualifier))) for name, (read, qualifier) in codec.HEAD.items()
+            name: _READ[read](_values(columns, column(qualifier)))
+            for name, (read, qualifier) in codec.HEAD_COLUMNS.items()
         }
-        yield codec.batch_of({"kind": pa.repeat("stream", len(page)), **streams, **found}, len(page))
+        yield codec.column_batch({"kind": pa.repeat("stream", len(page)), **streams, **found}, len(page))
 
 
 def held(batches: Iterable[pa.RecordBatch], holds: Callable[[str | None], bool]) -> Iterator[pa.RecordBatch]:
@@ -70,7 +71,7 @@ def _values(rows: Sequence[Mapping[bytes, Any]], name: bytes) -> list[bytes | No
 
 
 def _numbers(values: Sequence[bytes | None]) -> pa.Array:
-    """As `codec.number`."""
+    """Read them as `codec.number` does."""
     if all(value is not None and len(value) == 8 for value in values):
         return _array(_int64s(b"".join(values)))  # type: ignore[arg-type]
     known = (value if value is not None and len(value) == 8 else None for value in values)
@@ -78,7 +79,7 @@ def _numbers(values: Sequence[bytes | None]) -> pa.Array:
 
 
 def _texts(values: Sequence[bytes | None]) -> pa.Array:
-    """As `codec.text`."""
+    """Read them as `codec.text` does."""
     try:
         return pa.array(values, pa.binary()).cast(pa.string())
     except pa.ArrowInvalid:
@@ -86,12 +87,12 @@ def _texts(values: Sequence[bytes | None]) -> pa.Array:
 
 
 def _raws(values: Sequence[bytes | None]) -> pa.Array:
-    """As `codec.raw`."""
+    """Read them as `codec.raw` does."""
     return pa.array(values, pa.binary())
 
 
-def _bounds(values: Sequence[bytes | None]) -> pa.Array:
-    """As `codec.bound`."""
+def _edge_keys(values: Sequence[bytes | None]) -> pa.Array:
+    """Read them as `codec.edge_key` does."""
     return pa.array([value or b"" for value in values], pa.binary())
 
 
@@ -99,7 +100,7 @@ _READ: dict[Callable[[Cells, bytes], Any], Callable[[Sequence[bytes | None]], pa
     codec.number: _numbers,
     codec.text: _texts,
     codec.raw: _raws,
-    codec.bound: _bounds,
+    codec.edge_key: _edge_keys,
 }
 
 

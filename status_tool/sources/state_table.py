@@ -133,7 +133,7 @@ class StateTableSource(Source):
         if spooled:
             found = codec.batches(self._rows(span, merge_rows(scan(self.endpoint, *place), spooled)))
         elif span.type == HeadRow.TYPE:
-            found = pages.heads(scan_pages(self.endpoint, *place))
+            found = pages.head_batches(scan_pages(self.endpoint, *place))
         else:
             found = codec.batches(self._rows(span, cells_of(scan_pages(self.endpoint, *place))))
         yield from pages.held(found, self.only.holds)

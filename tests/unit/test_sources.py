@@ -86,7 +86,7 @@ def test_heads_by_the_page(given: list[list[tuple[bytes, Cells]]], tables: tuple
     """The same rows as one by one, also of pages with odd ones, and the same are out of scope."""
     only = TableFilter.of(tables, ())
     answers = [list(map(stored, page)) for page in given]
-    found = pa.Table.from_batches(pages.held(pages.heads(answers), only.holds), STATUS_SCHEMA)
+    found = pa.Table.from_batches(pages.held(pages.head_batches(answers), only.holds), STATUS_SCHEMA)
     rows = [row for row in codec.heads(row for page in given for row in page) if only.holds(row["table"])]
     assert found.equals(pa.Table.from_pylist(rows, STATUS_SCHEMA))
 
