@@ -51,6 +51,8 @@ class ServerWatchTest {
     conf.setInt(HConstants.REGIONSERVER_PORT, 0);
     conf.setInt(HConstants.REGIONSERVER_INFO_PORT, -1);
     conf.set(HConstants.HBASE_DIR, root.toUri().toString());
+    conf.setInt(HConstants.ZOOKEEPER_CLIENT_PORT, 1); // nobody answers there, and nobody is asked again
+    conf.setInt("zookeeper.recovery.retry", 0);
     return conf;
   }
 }
