@@ -37,9 +37,10 @@ public final class TableEvents {
   private final Map<String, Map<String, Integer>> scopes = new HashMap<>();
 
   /**
-   * Records an applied entry or bulk load; returns whether the table's arrival, its first one in this JVM, has to be written together
-   * with the entry's segments. Called by replication handlers, and for loads by the recorder thread. Why it is written again and again: a state table that
-   * goes back must not lose the arrival while a handler writes the segments, of which it remembers all.
+   * Records an applied entry or bulk load; returns whether the table's arrival, its first one in this JVM, has to be
+   * written together with the entry's segments. Called by replication handlers, and for loads by the recorder thread.
+   * Why it is written again and again: a state table that goes back must not lose the arrival while a handler writes the
+   * segments, of which it remembers all.
    */
   public boolean arrived(String table, long now) {
     Event known = arrivals.computeIfAbsent(table, name ->
