@@ -45,7 +45,10 @@ def pair(request: pytest.FixtureRequest, warm_spark: None) -> Iterator[Pair]:
             yield start_pair(lab)
 
 
-LONGEST = ("content", "witness", "setup", "spark_clusters", "faults", "state_table_back", "verdicts", "rows")
+LONGEST = (
+    *("witness", "content", "setup", "spark_clusters", "versions", "second_proof", "state_table_back", "rows"),
+    *("secure_client", "verdicts", "faults", "topologies", "upgrade", "queues", "secure", "row_kinds"),
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
