@@ -13,6 +13,7 @@ import io
 import socket
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -284,7 +285,7 @@ def scan(
 
     Raises `ConnectionFailed` after `SCAN_ATTEMPTS` tries without progress.
     """
-    for items in _scan(endpoint, table, start, stop, columns, _hbase.Hbase):
+    for items in _Scan(endpoint, table, stop, columns, _hbase.Hbase).answers(start):
         for item in items:
             yield item.row, {name: (cell.value, cell.timestamp) for name, cell in item.columns.items()}
 
@@ -293,7 +294,7 @@ def scan_pages(
     endpoint: ThriftEndpoint, table: str, start: bytes, stop: bytes | None, columns: Sequence[bytes] | None = None
 ) -> Iterator[list[StoredRow]]:
     """Yield the same rows by the answers in which they come, without timestamps: for half of the CPU time."""
-    yield from _scan(endpoint, table, start, stop, columns, _Values)
+    yield from _Scan(endpoint, table, stop, columns, _Values).answers(start)
 
 
 def cells_of(pages: Iterable[Sequence[StoredRow]]) -> Iterator[tuple[bytes, Cells]]:
@@ -303,63 +304,58 @@ def cells_of(pages: Iterable[Sequence[StoredRow]]) -> Iterator[tuple[bytes, Cell
             yield row.row, {name: (cell.value, 0) for name, cell in row.columns.items()}
 
 
-def _scan(
-    endpoint: ThriftEndpoint,
-    table: str,
-    start: bytes,
-    stop: bytes | None,
-    columns: Sequence[bytes] | None,
-    service: Any,
-) -> Iterator[list[Any]]:
-    """Yield answers; after a lost connection the next scan starts behind the last row: none is lost or repeated."""
-    tries = 0
-    gc.set_threshold(_COLLECT_AFTER)
-    while True:
-        try:
-            for items in _scan_once(endpoint, table, start, stop, columns, service):
-                tries = 0
-                yield items
-                start = items[-1].row + b"\0"
-            return
-        except (*SERVER_ERRORS, *_TRANSPORT_ERRORS, ConnectionFailed) as error:
-            tries += 1
-            if tries >= SCAN_ATTEMPTS or _is_final(error):
-                raise _scan_failed(endpoint, table, error) from None
-            time.sleep(0.2 * 2**tries)
+@dataclass(frozen=True)
+class _Scan:
+    """Rows up to `stop`, as a service's answers."""
 
+    endpoint: ThriftEndpoint
+    table: str
+    stop: bytes | None
+    columns: Sequence[bytes] | None
+    service: Any
 
-def _scan_once(
-    endpoint: ThriftEndpoint,
-    table: str,
-    start: bytes,
-    stop: bytes | None,
-    columns: Sequence[bytes] | None,
-    service: Any,
-) -> Iterator[list[Any]]:
-    """Yield the answers of one scanner, none of them empty.
-
-    Requests each answer before it yields the one before, so that the server reads while the caller works.
-    """
-    opened = connect(endpoint, service=service)
-    try:
-        client: _Client = opened.client
-        scan = _hbase.TScan(startRow=start, stopRow=stop, columns=columns, caching=SCAN_ROWS)
-        scanner = client.scannerOpenWithScan(table.encode(), scan, {})
-        ask = partial(client.ask, _NEXT, id=scanner, nbRows=SCAN_ROWS)
-        ask()
-        while items := client.answer(_NEXT):
-            ask()
+    def answers(self, start: bytes) -> Iterator[list[Any]]:
+        """Yield answers; after a lost connection the next scan starts behind the last row: none is lost or repeated."""
+        tries = 0
+        gc.set_threshold(_COLLECT_AFTER)
+        while True:
             try:
-                yield items
-            except GeneratorExit:
-                with contextlib.suppress(Exception):
-                    client.answer(_NEXT)
-                    client.scannerClose(scanner)
-                raise
-        client.scannerClose(scanner)
-    finally:
-        with contextlib.suppress(Exception):
-            opened.close()
+                for items in self._once(start):
+                    tries = 0
+                    yield items
+                    start = items[-1].row + b"\0"
+                return
+            except (*SERVER_ERRORS, *_TRANSPORT_ERRORS, ConnectionFailed) as error:
+                tries += 1
+                if tries >= SCAN_ATTEMPTS or _is_final(error):
+                    raise _scan_failed(self.endpoint, self.table, error) from None
+                time.sleep(0.2 * 2**tries)
+
+    def _once(self, start: bytes) -> Iterator[list[Any]]:
+        """Yield the answers of one scanner, none of them empty.
+
+        Requests each answer before it yields the one before, so that the server reads while the caller works.
+        """
+        opened = connect(self.endpoint, service=self.service)
+        try:
+            client: _Client = opened.client
+            scan = _hbase.TScan(startRow=start, stopRow=self.stop, columns=self.columns, caching=SCAN_ROWS)
+            scanner = client.scannerOpenWithScan(self.table.encode(), scan, {})
+            ask = partial(client.ask, _NEXT, id=scanner, nbRows=SCAN_ROWS)
+            ask()
+            while items := client.answer(_NEXT):
+                ask()
+                try:
+                    yield items
+                except GeneratorExit:
+                    with contextlib.suppress(Exception):
+                        client.answer(_NEXT)
+                        client.scannerClose(scanner)
+                    raise
+            client.scannerClose(scanner)
+        finally:
+            with contextlib.suppress(Exception):
+                opened.close()
 
 
 def _is_final(error: BaseException) -> bool:

@@ -253,8 +253,7 @@ class Existing:
 
 def _prefix(region: str) -> bytes:
     try:
-        known = bytes.fromhex(region)[:_PREFIX]
-        return known if len(known) == _PREFIX else known.ljust(_PREFIX, b"\0")
+        return bytes.fromhex(region)[:_PREFIX].ljust(_PREFIX, b"\0")
     except ValueError:
         return region.encode()[:_PREFIX].ljust(_PREFIX, b"\0")
 
@@ -291,7 +290,7 @@ def contents(
         if existing and region[:1] != first:
             first, names = region[:1], existing.beginning_with(region[:1])
         is_gone = existing is not None and _prefix(region) not in names
-        values = [value for name, (value, _) in cells.items() if len(name) == _TENURE_NAME and _is_tenure(name)]
+        values = [value for name, (value, _) in cells.items() if _is_tenure(name)]
         if not is_gone and _is_ordinary(values, cells, existing):
             written = cells.get(_TENURE_TABLE, _NO_CELL)[0]
             if _is_as_described(values[0], replicates.get(written, b""), keeps.get(written, b"")):

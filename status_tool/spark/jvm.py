@@ -58,6 +58,8 @@ class _Early:
 _early: _Early | None = None
 _folder: Path | None = None
 """Its folder, known before there is a JVM."""
+_lock: int | None = None
+"""The folder's."""
 
 
 class _Known(subprocess.Popen[bytes]):
@@ -154,11 +156,13 @@ def _in_thread(call: Callable[[], Any]) -> Any:
 
 def _start(settings: dict[str, str]) -> None:
     """Directly, if Spark's launcher says how."""
-    global _early, _folder
+    global _early, _folder, _lock
     with _guard:
         if not _is_wanted:
             raise InterruptedError("the run has been ended")
-        _folder, _ = held_folder()
+        if _lock is not None:
+            os.close(_lock)
+        _folder, _lock = held_folder()
         folder = _folder
     early = _Early(settings, folder, tempfile.TemporaryFile())  # noqa: SIM115 - as long as the JVM
     try:
