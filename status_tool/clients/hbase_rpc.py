@@ -32,6 +32,7 @@ from status_tool.clients.sasl import GssapiClient
 from status_tool.clients.tls import distrust, tls_context
 from status_tool.errors import ConnectionFailed
 from status_tool.printable import safe
+from status_tool.vocabulary.varint import varint
 
 CONNECT_S, ANSWER_S = 10.0, 60.0
 MAX_ANSWER = 64 << 20
@@ -218,15 +219,8 @@ def _delimited(message: Message) -> bytes:
 
 def _message(data: bytes, at: int, kind: type[_Answer]) -> tuple[_Answer, int]:
     """Return the message behind a varint with its length, and where it ends. Raises `DecodeError`."""
-    length = shift = 0
-    while True:
-        if at >= len(data) or shift > 28:
-            raise DecodeError("an answer that is cut short")
-        byte, at = data[at], at + 1
-        length |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            break
-    if at + length > len(data):
+    found = varint(data, at)
+    if found is None or sum(found) > len(data):
         raise DecodeError("an answer that is cut short")
-    return kind.FromString(data[at : at + length]), at + length
+    length, start = found
+    return kind.FromString(data[start : start + length]), start + length

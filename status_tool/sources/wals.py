@@ -16,6 +16,7 @@ from status_tool.clients.hdfscli import Refused
 from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
 from status_tool.sources.hdfs_files import refusals_end_the_run
 from status_tool.sources.replication_queues import Wal
+from status_tool.vocabulary.varint import varint
 
 SPLITTING = "-splitting"
 _MAGIC = b"PWAL"
@@ -141,9 +142,5 @@ def _header_bytes(start: bytes) -> int:
     """Return the length of `PWAL`, a varint and the header message that it announces; 0 for any other file."""
     if start[:4] != _MAGIC:
         return 0
-    size = 0
-    for at, byte in enumerate(start[4:]):
-        size |= (byte & 0x7F) << (7 * at)
-        if not byte & 0x80:
-            return 4 + at + 1 + size
-    return 0
+    size, end = varint(start, len(_MAGIC)) or (0, 0)
+    return end + size

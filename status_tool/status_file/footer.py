@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from status_tool.vocabulary.header import HALVES, SHUTDOWN_SOURCES, SIDES, Header
 from status_tool.vocabulary.schema import FORMAT_VERSION, KINDS
+from status_tool.vocabulary.varint import varint
 from status_tool.vocabulary.verdicts import Evidence
 
 HEADER_KEY = b"status-tool"
@@ -24,8 +25,6 @@ DIGEST_PATTERN = re.compile(re.escape(DIGEST_KEY) + rb"\x18\x40([0-9a-f]{64})")
 
 _HEADER_PLACE = HEADER_KEY + b"\x18"
 """What stands before the header's length, for the same reason only once."""
-
-_LENGTH_BYTES = 5
 
 MAX_HEADER_CHARS = 16 << 20
 MAX_MS = 253_402_300_799_999
@@ -77,11 +76,7 @@ def header_in(footer: bytes) -> Header | None:
     None if this version cannot read it.
     """
     _, _, rest = footer.partition(_HEADER_PLACE)
-    length = place = 0
-    for place, byte in enumerate(rest[:_LENGTH_BYTES], 1):  # a varint: seven bits a byte, the lowest ones first
-        length |= (byte & 0x7F) << 7 * (place - 1)
-        if byte < 0x80:
-            break
+    length, place = varint(rest) or (0, 0)
     try:
         return decode_header(rest[place : place + length])[0]
     except ValueError:
