@@ -19,6 +19,7 @@ from status_tool.cli.main import main
 from status_tool.clients.config import Settings, SiteConfig
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
+from status_tool.sources.replication_queues import read_queues
 from tests.lab.cluster import Cluster, ClusterSpec
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
@@ -136,10 +137,15 @@ class Pair:
         self.master.admin.add_peer(PEER, self.slave.cluster_key, **options)
 
     def let_peer_age(self) -> None:
-        """Wait until the peer is older, by more than clocks may differ, than whatever comes next."""
+        """Wait until the peer is older, by more than clocks may differ, than whatever comes next.
+
+        So are the files to ship to it, which its region servers begin to list some time after it was added.
+        """
         with ZooKeeper(Settings(SiteConfig({}), zookeeper_option=self.master.zookeeper).zookeeper()) as session:
             (peer,) = session.peers()
-        time.sleep(max(0.0, (peer.created_ms + CLOCK_MARGIN_MS) / 1000 + 1 - time.time()))
+            listed = [refs.since_ms for refs in read_queues(session).hfile_refs]
+        known_ms = max(peer.created_ms, peer.modified_ms or 0, *listed)
+        time.sleep(max(0.0, (known_ms + CLOCK_MARGIN_MS) / 1000 + 1 - time.time()))
 
     def same(self, table: str, families: Sequence[str] | None = None) -> bool:
         """Whether both sides hold the same cells, row by row."""

@@ -96,6 +96,7 @@ def test_an_ordinary_week_raises_no_alarm(pair: Pair, status: Path) -> None:
     pair.wait_same("week", ["f", "new"])
     for cluster in (pair.master, pair.slave):
         wait_until(partial(is_open, cluster, "week"), 60, "all regions are open")
+    pair.wait_drained(240)
     pair.write_master(status, "--table", "week", "--wait", "240", "--drained")
     result = pair.check(status, "--table", "week", "--wait", "90")
     assert (result.exit_code, result.json["problems"]) == (0, []), result
