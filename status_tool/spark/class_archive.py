@@ -23,6 +23,8 @@ from status_tool.clients.java import spark_homes
 
 WRITTEN_S = 120
 """A JVM writes its archive within seconds; one that does not is killed."""
+STARTS = DIRECT, SUBMIT = "direct", "submit"
+"""Ways to start a JVM: without Spark's scripts or by them. Each has a class path, and so an archive, of its own."""
 _OLDEST_JDK = 17
 _USE = "-XX:SharedArchiveFile="
 _ENDING = ".jsa"
@@ -72,7 +74,7 @@ class NewArchive:
 def jvm_option(start: str) -> tuple[str, NewArchive | None]:
     """The JVM's option, with the archive that it will write if there is none yet; empty: none can be used or made.
 
-    `start` names how the JVM is started: it ignores an archive of another class path.
+    `start` is one of `STARTS`: a JVM ignores an archive of another class path.
     """
     folder, key = cache_folder(), start_key(start)
     if folder is None or key is None:
@@ -104,11 +106,20 @@ def _synced_size(file: Path) -> int:
 
 
 def _drop_others(archive: Path) -> None:
-    """Archives of earlier JDKs and Sparks, and what a process that was killed left behind."""
+    """Delete archives of earlier JDKs and Sparks, and what a process that was killed left behind.
+
+    The archive of the other way to start a JVM stays: who uses both would else write one each time.
+    """
+    current = {f"spark-{start_key(start)}" for start in STARTS} - {_name(archive)}
     for file in archive.parent.glob("spark-*"):
         running = file.suffix[1:].isdigit() and Path(f"/proc/{file.suffix[1:]}").exists()
-        if file != archive and not running:
+        is_used = file.suffix == _ENDING and _name(file) in current
+        if file != archive and not running and not is_used:
             file.unlink(missing_ok=True)
+
+
+def _name(archive: Path) -> str:
+    return archive.name.partition(".")[0]
 
 
 def _java() -> Path | None:

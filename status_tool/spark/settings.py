@@ -7,7 +7,7 @@ import re
 import sys
 from pathlib import Path
 
-from status_tool.spark.class_archive import NewArchive, jvm_option
+from status_tool.spark.class_archive import DIRECT, SUBMIT, NewArchive, jvm_option
 
 LOCAL_MASTER = "local[*]"
 APP_NAME = "status-tool"
@@ -112,7 +112,7 @@ def archived(settings: dict[str, str]) -> tuple[dict[str, str], NewArchive | Non
     local = not submitted() and settings.get("spark.master", "").startswith("local")
     if not local or "Archive" in options or "-Xshare" in options:
         return settings, None
-    option, new_archive = jvm_option("direct" if starts_directly(settings) else "submit")
+    option, new_archive = jvm_option(DIRECT if starts_directly(settings) else SUBMIT)
     return (settings | {JVM_OPTIONS: f"{options} {option}"}, new_archive) if option else (settings, None)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from status_tool.cache import CACHE_VARIABLE
-from status_tool.spark.class_archive import NewArchive, drop_archive, jvm_option
+from status_tool.spark.class_archive import DIRECT, SUBMIT, NewArchive, drop_archive, jvm_option, start_key
 from tests.pair import REPOSITORY
 
 SAMPLE = REPOSITORY / "sample_status" / "complete"
@@ -46,9 +46,12 @@ def test_it_is_made_once_and_used(tmp_path: Path) -> None:
     cache.mkdir(mode=0o700)
     stale = cache / "spark-0123.jsa"
     stale.write_bytes(b"of another JDK")
+    other = cache / f"spark-{start_key(SUBMIT)}.5.jsa"
+    other.write_bytes(b"other")
     first = check(cache)
     assert first.returncode == 0, first
-    (archive,) = cache.glob("spark-*")
+    (archive,) = set(cache.glob("spark-*")) - {other}
+    assert other.exists(), "nor does it take the place of one of JVMs that Spark's scripts start"
     assert archive.stat().st_size > 1 << 24
     made = archive.stat().st_mtime_ns
     second = check(cache, "--spark-conf", f"spark.driver.extraJavaOptions=-Xlog:class+load:file={log}")
@@ -59,7 +62,7 @@ def test_it_is_made_once_and_used(tmp_path: Path) -> None:
     put(archive, archive.read_bytes()[: archive.stat().st_size // 2])
     damaged = check(cache)
     assert (damaged.returncode, damaged.stdout, damaged.stderr) == (0, first.stdout, first.stderr)
-    (archive,) = cache.glob("spark-*")
+    (archive,) = set(cache.glob("spark-*")) - {other}
     assert archive.stat().st_size > 1 << 24, "it was made anew"
     content = bytearray(archive.read_bytes())
     for part in range(2, 10):
@@ -74,37 +77,37 @@ def test_what_others_could_have_written_is_not_used(tmp_path: Path, monkeypatch:
     """A JVM runs what an archive holds."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
     tmp_path.chmod(0o700)
-    option, keep = jvm_option("direct")
+    option, keep = jvm_option(DIRECT)
     assert (option.startswith(f"-XX:ArchiveClassesAtExit={tmp_path}/spark-"), keep is None) == (True, False)
     archive = Path(option.partition("=")[2]).with_suffix(".7.jsa")
     archive.write_bytes(b"classes")
     archive.chmod(0o600)
-    assert jvm_option("direct") == (f"-XX:SharedArchiveFile={archive} -XX:+VerifySharedSpaces", None)
+    assert jvm_option(DIRECT) == (f"-XX:SharedArchiveFile={archive} -XX:+VerifySharedSpaces", None)
     archive.chmod(0o620)
-    assert jvm_option("direct") == ("", None)
+    assert jvm_option(DIRECT) == ("", None)
     archive.unlink()
     tmp_path.chmod(0o770)
-    assert jvm_option("direct") == ("", None)
+    assert jvm_option(DIRECT) == ("", None)
 
 
 def test_none_without_a_folder_or_a_jdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`off`, a cache that is a file, a folder with a blank, no JDK, and one that is too old."""
     monkeypatch.setenv(CACHE_VARIABLE, "off")
-    assert jvm_option("direct") == ("", None)
+    assert jvm_option(DIRECT) == ("", None)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "file"))
-    assert jvm_option("direct") == ("", None)
+    assert jvm_option(DIRECT) == ("", None)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "with blank"))
-    assert jvm_option("direct") == ("", None)
+    assert jvm_option(DIRECT) == ("", None)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-    assert jvm_option("direct") != ("", None)
+    assert jvm_option(DIRECT) != ("", None)
     for text in (None, "", 'JAVA_VERSION="11.0.2"\n', "JAVA_VERSION=?\n"):
         home = tmp_path / f"jdk{text!r:.5}"
         home.mkdir(exist_ok=True)
         if text is not None:
             (home / "release").write_text(text)
         monkeypatch.setenv("JAVA_HOME", str(home))
-        assert jvm_option("direct") == ("", None)
+        assert jvm_option(DIRECT) == ("", None)
 
 
 def test_one_that_crashes_the_jvm_goes(tmp_path: Path) -> None:
