@@ -25,6 +25,7 @@ from status_tool.sources.hdfs_files import endpoint_of
 from status_tool.status_file.reader import open_status
 from tests.lab import Cluster, Kdc, Lab, Security
 from tests.lab.config import write_site
+from tests.lab.standalone import QUICK
 from tests.lab.waiting import wait_until
 from tests.pair import Pair, Result, start_pair, tool_environment, tracked_spec
 
@@ -33,7 +34,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 NO_GSSAPI = "needs the extra [kerberos]: apt-get install libkrb5-dev, then make setup"
 TOKEN_KIND = b"HDFS_DELEGATION_TOKEN"
 """In every token of HDFS; its text is base64 of it and what is around it."""
-EXECUTORS = ("--spark-master", "local-cluster[2,1,1024]")
+EXECUTORS = ("--spark-master", "local-cluster[2,1,1024]", "--spark-conf", f"spark.executor.extraJavaOptions={QUICK}")
 NO_TICKETS_THERE = ("--spark-conf", "spark.executorEnv.KRB5CCNAME=FILE:/nowhere")
 
 

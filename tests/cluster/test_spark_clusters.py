@@ -34,7 +34,7 @@ from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from tests.lab.config import LOOPBACK
 from tests.lab.lab import Lab
-from tests.lab.standalone import SPARK_HOME, Standalone
+from tests.lab.standalone import QUICK, SPARK_HOME, Standalone
 from tests.lab.waiting import wait_until
 from tests.lab.yarn import Yarn
 from tests.pair import REPOSITORY, Pair, Result, tool_environment, tool_here
@@ -50,8 +50,6 @@ FROM_PYTHON = "data returned from Python workers"
 """Spark's metric of a task that read rows of a live cluster or of the status file, in bytes."""
 PEER = {"kind": "peer", "name": "1", "detail": Peer("1", "q:1:/s", True, 1_000).to_json()}
 OF_A_SESSION = ("PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For JVMs that live for seconds."""
 RATE = 40
 STREAMS = 20_000
 """Of files that are too large to be judged by the driver."""

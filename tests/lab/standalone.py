@@ -24,6 +24,8 @@ from .process import Java, Server
 from .waiting import wait_until
 
 SPARK_HOME = Path(pyspark.__file__).parent
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For JVMs that live for seconds."""
 START_TIMEOUT = 120.0
 _DEPLOY = "org.apache.spark.deploy"
 _EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
