@@ -68,7 +68,7 @@ test-java: ## Tests of the trackers
 	cd coprocessor_stubs && mvn -B -ntp test
 
 test-clusters: setup ## Tests on real clusters
-	$(BIN)/python -m pytest -m cluster -n 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -m cluster -n 3 --dist loadfile --no-loadscope-reorder
 
 WORKERS ?= 2
 test-local: setup ## All tests of Python without clusters
