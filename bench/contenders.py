@@ -97,6 +97,7 @@ def by_check(folder: Path, passes: int, conf: dict[str, str]) -> Costs:
     from bench.streams import MASTER, SLAVE
     from status_tool.report.html_report import HtmlReporter
     from status_tool.report.reporter import write_report
+    from status_tool.spark.cluster import read_parquet
     from status_tool.spark.counts import overview_of
     from status_tool.spark.judge import rows_of_regions
     from status_tool.spark.verify import Verification
@@ -105,7 +106,7 @@ def by_check(folder: Path, passes: int, conf: dict[str, str]) -> Costs:
 
     costs, scope = Costs(), Scope(check_hdfs=False)
     with _session(folder, conf) as session:
-        ours, theirs = (session.read.parquet((folder / f"{side}.parquet").as_uri()) for side in ("master", "slave"))
+        ours, theirs = (read_parquet(session, folder / f"{side}.parquet", folder, side) for side in ("master", "slave"))
         for _ in range(passes):
             with closing(Verification(session, ours, theirs, MASTER, SLAVE, scope)) as check:
                 with timed() as cost:

@@ -6,6 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from status_tool.rules import witnessed
 from status_tool.rules.custody import Unattended, custody_findings
 from status_tool.rules.descriptors import Compared, compare_descriptors
@@ -14,7 +17,6 @@ from status_tool.rules.peers import PeerFacts, ships
 from status_tool.rules.pruning import unproven_ms
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
 from status_tool.rules.segments import earliest, latest
-from status_tool.rules.sql import is_in
 from status_tool.vocabulary.codes import CODES, TABLE_CODES
 from status_tool.vocabulary.details import fits, is_number, is_text, list_of, loads, map_of, optional
 from status_tool.vocabulary.findings import Finding
@@ -111,21 +113,30 @@ def table_ages(rows: Iterable[Row]) -> list[TableAge]:
     return [age for _, age in sorted(ages.items())]
 
 
-def has_age_sql() -> str:
-    """Return SQL that is true if a master's row carries information on its table's age."""
-    lineage = f"kind = 'fact' AND {is_in('state', LINEAGE)}"
-    return f"(kind = 'region' OR ({lineage})) AND `table` IS NOT NULL"
+def ages_of(rows: pa.RecordBatch) -> list[TableAge]:
+    """Return what `table_ages` does, of columns."""
+    kind, table, state, region_id = (rows.column(name) for name in AGE_COLUMNS)
+    kind, state = kind.cast(pa.string()), state.cast(pa.string())
+    is_region = pc.equal(kind, "region")
+    is_lineage = pc.and_(pc.equal(kind, "fact"), pc.is_in(state, value_set=pa.array(map(str, LINEAGE))))
+    exists = pc.and_not(is_region, pc.fill_null(pc.equal(state, str(RegionState.SPLIT)), False))
+    newest = pc.if_else(exists, region_id, None)
+    columns = {"table": table, "exists": exists, "id": region_id, "newest": newest, "unknown": region_id.is_null()}
+    aged = pa.table(columns).filter(pc.and_(pc.or_(is_region, is_lineage), table.is_valid()))
+    sums = [("exists", "sum"), ("id", "min"), ("newest", "max"), ("unknown", "any")]
+    ages = aged.group_by("table", use_threads=False).aggregate(sums).select(["table", *("_".join(one) for one in sums)])
+    return [TableAge(*age.values()) for age in ages.to_pylist()]
 
 
-def age_aggregates_sql() -> dict[str, str]:
-    """Return SQL for `TableAge`, over a table's rows with an age; `unknown` counts them."""
-    existing = f"kind = 'region' AND NOT (state <=> '{RegionState.SPLIT}')"
-    return {
-        "regions": f"count_if({existing})",
-        "oldest": "min(region_id)",
-        "newest": f"max(IF({existing}, region_id, NULL))",
-        "unknown": "count_if(region_id IS NULL)",
-    }
+def merged_ages(ages: Iterable[TableAge]) -> list[TableAge]:
+    """Return one age per table, of those of parts of its rows."""
+    merged: dict[str, TableAge] = {}
+    for age in ages:
+        known = merged.get(age.table, TableAge(age.table, 0, None, None, False))
+        oldest, newest = earliest(known.oldest, age.oldest), latest(known.newest, age.newest)
+        unknown = known.unknown or age.unknown
+        merged[age.table] = TableAge(age.table, known.regions + age.regions, oldest, newest, unknown)
+    return [age for _, age in sorted(merged.items())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -577,11 +588,6 @@ def newest_changes(rows: Iterable[Row]) -> dict[str, int]:
         if row.get("state") == FactState.CHANGED and table is not None and moment is not None:
             newest[table] = max(moment, newest.get(table, moment))
     return newest
-
-
-def is_content_sql() -> str:
-    """Return SQL that is true if `newest_changes` or `custody.unattended` counts a slave's row."""
-    return f"kind = 'fact' AND {is_in('state', (FactState.CHANGED, FactState.UNATTENDED))} AND `table` IS NOT NULL"
 
 
 def _age_findings(table: _Table) -> list[Finding]:

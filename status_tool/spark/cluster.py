@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark import SparkContext, SparkFiles
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 import status_tool
 from status_tool.sources.interface import Source
@@ -19,6 +20,7 @@ from status_tool.spark import source as spark_source
 from status_tool.spark.settings import runs_here
 from status_tool.status_file.reader import StatusFile
 from status_tool.status_file.writer import conform
+from status_tool.vocabulary.schema import STATUS_SCHEMA
 
 _ARCHIVE = "status_tool.zip"
 _BATCH_ROWS = 16_384
@@ -50,7 +52,8 @@ def read_status(session: SparkSession, file: StatusFile, folder: Path) -> DataFr
 def read_parquet(session: SparkSession, file: Path, folder: Path, name: str) -> DataFrame:
     """Return the same of any Parquet file of this schema; `name` is for people."""
     if runs_here(session.sparkContext.master):
-        return session.read.parquet(f"file://{file.absolute()}")
+        # The schema is known: Spark need not open the file to plan.
+        return session.read.schema(from_arrow_schema(STATUS_SCHEMA)).parquet(f"file://{file.absolute()}")
     # Executors know a sent file by its name alone: two files of one name must not be confused.
     state = file.stat()
     sent = folder / f"{name}-{state.st_ino:x}-{state.st_mtime_ns:x}.parquet"

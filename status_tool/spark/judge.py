@@ -74,9 +74,12 @@ def rows_of_regions(
     return sides[0].select(*columns).unionByName(sides[1].select(*columns))
 
 
-def regions_of(rows: DataFrame, context: RunContext) -> DataFrame:
-    """Return a `JudgedRegion` for each region of `rows_of_regions`; `findings` with their `rank`."""
-    return _by_region(rows, partial(judge_regions, context=context), REGION_SCHEMA)
+def regions_of(rows: DataFrame, context: RunContext, tasks: int | None = None) -> DataFrame:
+    """Return a `JudgedRegion` for each region of `rows_of_regions`; `findings` with their `rank`.
+
+    `tasks`: into how many the work is divided; None: by the bytes of the rows.
+    """
+    return _by_region(rows, partial(judge_regions, context=context), REGION_SCHEMA, tasks)
 
 
 def judged_streams(rows: DataFrame, context: RunContext) -> DataFrame:
@@ -100,13 +103,16 @@ def collected(rows: DataFrame, by: str) -> list[Row]:
     return sorted(found, key=itemgetter(by))
 
 
-def _by_region(rows: DataFrame, judge: Callable[[Iterable[Row]], Iterable[Any]], schema: pa.Schema) -> DataFrame:
+def _by_region(
+    rows: DataFrame, judge: Callable[[Iterable[Row]], Iterable[Any]], schema: pa.Schema, tasks: int | None = None
+) -> DataFrame:
     def batches(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         records = iter(judge(row for batch in given for row in batch.to_pylist()))
         while found := list(islice(records, BATCH)):
             yield batch_of(found, schema)
 
-    return map_in_arrow(rows.repartition("region").sortWithinPartitions("region"), batches, schema)
+    divided = rows.repartition("region") if tasks is None else rows.repartition(tasks, "region")
+    return map_in_arrow(divided.sortWithinPartitions("region"), batches, schema)
 
 
 def map_in_arrow(rows: DataFrame, batches: Batches, schema: pa.Schema) -> DataFrame:

@@ -1,32 +1,41 @@
 """The plan of the short way; what it asks is in `rules.evident`.
 
-Rows of both sides are shuffled once, by region, and hashed twice, by stream and by region, without a sort.
+Spark's workers make numbers of the rows of both sides. They are shuffled in blocks rather than row by row: a block has
+what a part of the rows says of a part of the regions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
-from pyspark import StorageLevel
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from status_tool.rules import evident
 from status_tool.rules.context import RunContext
-from status_tool.rules.judged import REGION_COLUMNS
-from status_tool.rules.later_writes import later_bound
-from status_tool.rules.sql import known_true
-from status_tool.spark.expressions import named
-from status_tool.spark.judge import frame_of_records, rows_of_regions
+from status_tool.rules.evident import Kind
+from status_tool.rules.judged import REGION_COLUMNS, REGION_KINDS
+from status_tool.spark.judge import map_in_arrow
+from status_tool.spark.row_groups import ChosenRows, local_files, mapped, with_regions
+from status_tool.vocabulary.header import MASTER, SLAVE
+from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.verdicts import Evidence
 
-_COLUMNS = ("region", "origin", "prev", "seq", "write_ms")
-_KIND = ("table_key", "has_streams", "is_split")
-_DECIDED = ("table", "status", "evidence")
 MOST_IN_DOUBT = 200_000
-"""Number of names, about 10 MB, that are sent to every task; with more regions in doubt, all are judged one by one."""
+"""Number of regions that each task is told of; with more in doubt, all are judged one by one."""
+_PART_BYTES = 8 << 20
+"""Bytes of the larger status file whose rows become one part: about a million rows of both sides."""
+_HELD_ROWS = 250_000
+"""Number of rows of which blocks are made at once."""
+_KEY_BYTES = 8
+_BLOCK = pa.schema({"part": pa.int32(), "numbers": pa.binary()})
+_COUNT = pa.schema({"kind": pa.int32(), "regions": pa.int64(), "keys": pa.binary()})
+_PLACED = pa.schema({"key": pa.int64(), "kind": pa.int32()})
+_NAMED = pa.schema({"key": pa.int64(), "region": pa.string(), "start_key": pa.binary()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,79 +55,140 @@ class Evident:
 
     decided: tuple[Decided, ...]
     in_doubt: int
-    kept: DataFrame
-    """Where their names are (`region`; null for those that are decided); to be let go of by `unpersist`."""
-    regions: DataFrame
-    """All that were looked at, to be looked at again: with their names, and whether each `is_evident`."""
+    keys: pa.Array
+    """Those of the regions in doubt (`evident.region_keys`)."""
+    kinds: Sequence[Kind]
+    placed: DataFrame
+    """All that are decided, to be looked at again: their `key` and the place of their `kind` among `kinds`."""
 
-    def in_doubt_of(self, rows: DataFrame) -> DataFrame:
-        """Return the rows of regions in doubt, with the columns that regions are judged by."""
-        names = self.kept.where("region IS NOT NULL").select("region")
-        return rows.select(*REGION_COLUMNS).join(F.broadcast(names), "region", "left_semi")
+    def in_doubt_of(self, rows: DataFrame, side: str) -> DataFrame:
+        """Return one side's rows of regions in doubt, with the columns that regions are judged by."""
+        schema = pa.schema([STATUS_SCHEMA.field(name) for name in REGION_COLUMNS])
+        return mapped(
+            rows, ChosenRows(REGION_KINDS[side], REGION_COLUMNS), partial(_of_keys, self.keys, schema), schema
+        )
 
     def regions_of(self, master_df: DataFrame) -> DataFrame:
         """Return those that are decided and in scope, by name: `table`, `region`, `start_key`, `status`."""
-        # Each has one such row (`evident.kind_sql`).
-        keys = master_df.where("kind = 'region'").select("region", "start_key")
-        decided = self.regions.where("is_evident AND in_scope").select("table", "region", "status")
-        return decided.join(keys, "region").select("table", "region", "start_key", "status")
+        shown = [(place, kind.table, kind.status) for place, kind in enumerate(self.kinds) if kind.in_scope]
+        kinds = master_df.sparkSession.createDataFrame(shown, "kind int, `table` string, status int")
+        # Each has one such row (`evident.kinds_of`).
+        names = mapped(master_df, ChosenRows(["region"], ("kind", "table", "region", "start_key")), _named, _NAMED)
+        return self.placed.join(kinds, "kind").join(names, "key").select("table", "region", "start_key", "status")
 
 
 def judge_evident(
-    session: SparkSession, master_df: DataFrame, slave_df: DataFrame, left_out: Collection[str], context: RunContext
+    session: SparkSession, master_df: DataFrame, slave_df: DataFrame, left_out: Sequence[str], context: RunContext
 ) -> Evident | None:
     """Decide what is evident, in one action; None if the short way leads nowhere."""
     kinds = list(evident.verdicts_of(context))
     if context.evidence is Evidence.TIMESTAMPS or not kinds:
         return None
-    tables = frame_of_records(session, kinds, _KIND_SCHEMA).withColumn("table_key", F.expr(evident.table_key_sql()))
-    # Spark evaluates what it has itself without a job.
-    if len(set(tables.select("table_key").collect())) < len({kind.table for kind in kinds}):
-        return None  # two names have the same key
-    rows = rows_of_regions(
-        master_df, slave_df, left_out, [*map(F.col, _COLUMNS), *named(evident.row_sql(context))]
-    ).repartition("region")
-    regions = _regions(session, rows, context, tables)
-    name = named({"region": "IF(is_evident, NULL, region)"})
-    counted = regions.where("in_scope OR NOT is_evident").groupBy(*_DECIDED, *name).agg(*named({"regions": "count(1)"}))
-    counted = counted.persist(StorageLevel.MEMORY_AND_DISK)
-    in_doubt = counted.where("region IS NOT NULL").count()
+    parts = _parts_of(session, (master_df, slave_df))
+    of = partial(_blocks, parts, context)
+    ours, theirs = (
+        mapped(rows, ChosenRows(REGION_KINDS[side], evident.NUMBERED_COLUMNS, left_out), of, _BLOCK)
+        for rows, side in ((master_df, MASTER), (slave_df, SLAVE))
+    )
+    blocks = ours.unionByName(theirs).repartitionById(parts, "part")
+    counts = map_in_arrow(blocks, partial(_counts, kinds, context), _COUNT).toArrow().to_pylist()
+    in_doubt = sum(count["regions"] for count in counts if count["kind"] is None)
     if in_doubt > MOST_IN_DOUBT:
-        counted.unpersist()
         return None
-    decided = tuple(Decided(**row.asDict()) for row in counted.where("region IS NULL").drop("region").collect())
-    return Evident(decided, in_doubt, counted, regions)
+    keys = pa.concat_arrays([pa.array([], pa.uint64()), *(_unpacked(one["keys"]) for one in counts if one["keys"])])
+    placed = map_in_arrow(blocks, partial(_placed, kinds, context), _PLACED)
+    return Evident(tuple(_decided(counts, kinds)), in_doubt, keys, kinds, placed)
 
 
-_KIND_SCHEMA = pa.schema(
-    {
-        **{"table": pa.string(), "has_streams": pa.bool_(), "is_split": pa.bool_(), "in_scope": pa.bool_()},
-        **{"status": pa.int32(), "evidence": pa.string()},
-    }
-)
-_ORIGIN_SCHEMA = pa.schema(
-    {"origin": pa.int64(), "settled": pa.bool_(), "is_drained": pa.bool_(), "bound_ms": pa.int64()}
-)
+def _parts_of(session: SparkSession, sides: Iterable[DataFrame]) -> int:
+    """Return into how many parts regions are divided."""
+    sizes = [sum(path.stat().st_size for path in paths) for side in sides if (paths := local_files(side))]
+    if not sizes:
+        return int(session.conf.get("spark.sql.shuffle.partitions") or 1)
+    return max(session.sparkContext.defaultParallelism, max(sizes) // _PART_BYTES)
 
 
-@dataclass(frozen=True, slots=True)
-class _Origin:
-    origin: int
-    settled: bool
-    is_drained: bool
-    bound_ms: int | None
+def _decided(counts: Iterable[dict[str, int]], kinds: Sequence[Kind]) -> Iterator[Decided]:
+    regions: Counter[tuple[str, int, str]] = Counter()
+    for count in counts:
+        if count["kind"] is not None and (kind := kinds[count["kind"]]).in_scope:
+            regions[kind.table, kind.status, kind.evidence] += count["regions"]
+    return (Decided(*of, number) for of, number in regions.items())
 
 
-def _regions(session: SparkSession, rows: DataFrame, context: RunContext, tables: DataFrame) -> DataFrame:
-    origins = [
-        _Origin(origin, rule.settled, origin in context.queues.drained, later_bound(context.master, rule.after_ms))
-        for origin, rule in context.origin_rules.items()
-    ]
-    streams = rows.groupBy("region", "origin", "via").agg(*named(evident.stream_aggregates_sql()))
-    known = streams.join(F.broadcast(frame_of_records(session, origins, _ORIGIN_SCHEMA)), "origin", "left")
-    for columns in (evident.origin_sql(), {"is_whole": evident.is_whole_sql()}):
-        known = known.select("*", *named(columns))
-    regions = known.groupBy("region").agg(*named(evident.region_aggregates_sql()))
-    of_kind = regions.select("*", *named(evident.kind_sql())).join(F.broadcast(tables), list(_KIND), "left")
-    is_evident = {"is_evident": known_true("is_usual AND `table` IS NOT NULL")}
-    return of_kind.select("region", *_DECIDED, "in_scope", *named(is_evident))
+# -- in Spark's workers ------------------------------------------------------------------------------------
+
+
+def _blocks(parts: int, context: RunContext, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Make numbers of rows, in blocks by part."""
+    held: dict[tuple[str, ...], list[pa.Table]] = {}
+    rows = 0
+    for batch in with_regions(given):
+        for numbers in evident.numbers_of(batch, context):
+            held.setdefault(tuple(numbers.column_names), []).append(numbers)
+            rows += numbers.num_rows
+        if rows >= _HELD_ROWS:
+            yield from _packed(held.values(), parts)
+            held, rows = {}, 0
+    yield from _packed(held.values(), parts)
+
+
+def _packed(held: Iterable[list[pa.Table]], parts: int) -> Iterator[pa.RecordBatch]:
+    for tables in held:
+        numbers = pa.concat_tables(tables)
+        part = _part_of(numbers["key"], parts)
+        order = pc.sort_indices(part)
+        numbers, counts, start = numbers.take(order), part.take(order).value_counts().to_pylist(), 0
+        for count in counts:
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, numbers.schema) as stream:
+                stream.write_table(numbers.slice(start, count["counts"]).combine_chunks())
+            start += count["counts"]
+            block = {"part": count["values"], "numbers": sink.getvalue().to_pybytes()}
+            yield pa.RecordBatch.from_pylist([block], _BLOCK)
+
+
+def _part_of(keys: pa.ChunkedArray, parts: int) -> pa.Array:
+    quotient = pc.divide(keys, pa.scalar(parts, pa.uint64()))
+    return pc.subtract(keys, pc.multiply(quotient, pa.scalar(parts, pa.uint64()))).cast(pa.int32()).combine_chunks()
+
+
+def _found(kinds: Sequence[Kind], context: RunContext, given: Iterator[pa.RecordBatch]) -> pa.Table:
+    """Return the regions of one part."""
+    blocks = (block for batch in given for block in batch.column("numbers"))
+    return evident.kinds_of((pa.ipc.open_stream(block.as_buffer()).read_all() for block in blocks), kinds, context)
+
+
+def _counts(kinds: Sequence[Kind], context: RunContext, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Count regions by kind; those in doubt with their keys, unless there are too many."""
+    regions = _found(kinds, context, given)
+    counted = [{"kind": one["values"], "regions": one["counts"]} for one in regions["kind"].value_counts().to_pylist()]
+    for count in counted:
+        if count["kind"] is None and count["regions"] <= MOST_IN_DOUBT:
+            keys = regions.filter(regions["kind"].is_null())["key"].combine_chunks()
+            count["keys"] = keys.buffers()[1].to_pybytes()[: len(keys) * _KEY_BYTES]
+    yield pa.RecordBatch.from_pylist(counted, _COUNT)
+
+
+def _placed(kinds: Sequence[Kind], context: RunContext, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    regions = _found(kinds, context, given)
+    decided = regions.filter(regions["kind"].is_valid())
+    keys = decided["key"].cast(pa.int64(), safe=False)
+    yield from pa.table([keys, decided["kind"]], _PLACED).to_batches(_HELD_ROWS)
+
+
+def _unpacked(keys: bytes) -> pa.Array:
+    return pa.Array.from_buffers(pa.uint64(), len(keys) // _KEY_BYTES, [None, pa.py_buffer(keys)])
+
+
+def _of_keys(keys: pa.Array, schema: pa.Schema, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in with_regions(given):
+        found = batch.filter(pc.is_in(evident.region_keys(batch.column("region"))[0], value_set=keys))
+        if len(found):
+            yield found.cast(schema)
+
+
+def _named(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in with_regions(given):
+        key = evident.region_keys(batch.column("region"))[0].cast(pa.int64(), safe=False)
+        yield pa.RecordBatch.from_arrays([key, batch.column("region"), batch.column("start_key")], schema=_NAMED)

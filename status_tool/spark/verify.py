@@ -6,7 +6,7 @@ A large check has one in between, which settles the regions that are evidently c
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack, suppress
 from functools import cached_property
 from typing import Any
@@ -18,13 +18,13 @@ from pyspark.sql import functions as F
 
 from status_tool.explain.conclude import Tally, conclude, tally_of
 from status_tool.explain.problems import bound, to_problem
-from status_tool.rules.context import SMALL_KINDS, RunContext, build_context
+from status_tool.rules.context import RunContext, build_context
 from status_tool.rules.judged import JudgedFile, JudgedRegion, judge_files, judge_regions
 from status_tool.rules.later_writes import accepted_by, later_findings, later_writes
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.sides import older_findings
 from status_tool.rules.sql import is_in
-from status_tool.rules.tables import TableAge, age_aggregates_sql, has_age_sql, is_content_sql, table_ages
+from status_tool.rules.tables import TableAge, table_ages
 from status_tool.spark.expressions import named, to_finding, worst_first
 from status_tool.spark.hdfs import FILE_SCHEMA, files_of, rows_of_files
 from status_tool.spark.held import SMALL_BYTES, HeldRows
@@ -38,6 +38,7 @@ from status_tool.spark.judge import (
 )
 from status_tool.spark.session import small_query
 from status_tool.spark.short_way import Decided, Evident, judge_evident
+from status_tool.spark.small_rows import SMALL_COLUMNS, small_rows
 from status_tool.vocabulary.codes import FILE_CODES
 from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
@@ -46,31 +47,8 @@ from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import SEVERITY, Evidence, FileStatus
 
-_SMALL_COLUMNS = (
-    "kind",
-    "table",
-    "origin",
-    "server",
-    "role",
-    "live",
-    "tracked",
-    "started_ms",
-    "flush_ms",
-    "echoed",
-    "read_ms",
-    "final_ms",
-    "gone_ms",
-    "detail",
-    "via_ids",
-    "state",
-    "write_ms",
-    "region",
-    "entries",
-)
-
 FEW_IN_DOUBT = 10_000
 """Number of regions up to which all are judged by this process, whatever size the whole is of."""
-_AGES = age_aggregates_sql()
 
 
 class Verification:
@@ -92,10 +70,12 @@ class Verification:
         small: bool | None = None,
         rows: RowProofs = NO_PROOFS,
         held: HeldRows | None = None,
+        left_out: Collection[str] = (),
     ) -> None:
         """`small`: skip Spark's code generation; None: decide by the size of the master's file.
 
         `held` are rows of both sides that this process has itself: then it judges them, without an action of Spark.
+        `left_out` are tables that are not in question.
         """
         self._session = session
         self._tuned = ExitStack()
@@ -106,6 +86,7 @@ class Verification:
         self._scope = scope
         self._rows = rows
         self._held = held
+        self._not_asked = sorted(left_out)
         # Timestamps know of no origins, so the queues have none to settle.
         self._queues = (queues if self._level != Evidence.TIMESTAMPS else None) or QueueFacts()
         self._kept: list[DataFrame] = []
@@ -131,10 +112,7 @@ class Verification:
             return [], [], []
         if self._held is not None:
             return self._held.master, self._held.slave, table_ages(self._held.master)
-        found = [row.asDict() for row in _small_rows(self._master_df, self._slave_df).collect()]
-        ours = [row for row in found if row["side"] == MASTER and row["kind"] != "age"]
-        theirs = [row for row in found if row["side"] == SLAVE]
-        return ours, theirs, [_age(row) for row in found if row["kind"] == "age"]
+        return small_rows(self._master_df, self._slave_df, self._not_asked)
 
     @property
     def _level(self) -> str:
@@ -150,16 +128,17 @@ class Verification:
         return conclude(context, tally, found)
 
     def _counted(self) -> tuple[Tally, list[Finding]]:
-        context, tally = self.context, Tally()
+        context = self.context
         parts: list[DataFrame] = []
         observed: list[tuple[Observation, Any]] = []
+        tally, found = tally_of(self._few_in_doubt or (), ())
         if context.check_hbase:
             _tally_evident(tally, self.evident)
-            if self._evident is None or self._evident.in_doubt:
+            if self._few_in_doubt is None:
                 parts.append(_observed(self.regions_in_doubt(), _region_counts(), _tally_regions, observed))
         if context.check_hdfs:
             parts.append(_observed(self.files(), _file_counts(), _tally_files, observed))
-        found = _worst(parts, context.scope.max_problems) if parts else []
+        found += _worst(parts, context.scope.max_problems) if parts else []
         for observation, fill in observed:
             fill(tally, observation.get)
         if tally.later_streams:
@@ -208,16 +187,13 @@ class Verification:
         """The short way pays where compiling its plan does."""
         if self._is_small:
             return None
-        evident = judge_evident(self._session, self._master_df, self._slave_df, self._left_out, self.context)
-        if evident is not None:
-            self._kept.append(evident.kept)
-        return evident
+        return judge_evident(self._session, self._master_df, self._slave_df, self._left_out, self.context)
 
     @cached_property
     def _left_out(self) -> list[str]:
-        """The tables with regions that are not in scope."""
+        """The tables that are not in question, or have regions and are not in scope."""
         _, _, ages = self._small
-        return [age.table for age in ages if not self.context.in_scope(age.table)]
+        return self._not_asked + [age.table for age in ages if not self.context.in_scope(age.table)]
 
     @property
     def held_regions(self) -> list[JudgedRegion] | None:
@@ -248,20 +224,30 @@ class Verification:
     def _regions_in_doubt(self) -> DataFrame:
         if self._evident is None:
             return self._regions
-        ours, theirs = (self._evident.in_doubt_of(side) for side in (self._master_df, self._slave_df))
-        rows = rows_of_regions(ours, theirs, self._left_out)
-        if self._evident.in_doubt > FEW_IN_DOUBT:
-            return self._judged(rows)
-        found = judge_regions(collected(rows, by="region"), self.context)
-        return frame_of_records(self._session, found, REGION_SCHEMA)
+        if self._few_in_doubt is None:
+            # Their rows are few bytes, which Spark would give to one task, and much work.
+            return self._judged(self._rows_in_doubt(self._evident), self.parallelism)
+        return frame_of_records(self._session, self._few_in_doubt, REGION_SCHEMA)
+
+    @cached_property
+    def _few_in_doubt(self) -> list[JudgedRegion] | None:
+        """The regions in doubt, judged by this process; None if all are judged by Spark, or too many are in doubt."""
+        if not self.context.check_hbase or self._evident is None or self._evident.in_doubt > FEW_IN_DOUBT:
+            return None
+        rows = collected(self._rows_in_doubt(self._evident), by="region") if self._evident.in_doubt else []
+        return list(judge_regions(rows, self.context))
+
+    def _rows_in_doubt(self, evident: Evident) -> DataFrame:
+        sides = (evident.in_doubt_of(self._master_df, MASTER), evident.in_doubt_of(self._slave_df, SLAVE))
+        return rows_of_regions(*sides, self._left_out)
 
     @property
     def _region_rows(self) -> DataFrame:
         return rows_of_regions(self._master_df, self._slave_df, self._left_out)
 
-    def _judged(self, rows: DataFrame) -> DataFrame:
+    def _judged(self, rows: DataFrame, tasks: int | None = None) -> DataFrame:
         """Persisted, because the overview uses them again and judging is expensive."""
-        self._kept.append(regions_of(rows, self.context).persist(StorageLevel.MEMORY_AND_DISK))
+        self._kept.append(regions_of(rows, self.context, tasks).persist(StorageLevel.MEMORY_AND_DISK))
         return self._kept[-1]
 
     def streams(self) -> DataFrame:
@@ -295,7 +281,7 @@ class Verification:
         ours, theirs, _ = self._small
         return [
             {
-                **{name: row.get(name) for name in (*_SMALL_COLUMNS, *_AGES)},
+                **{name: row.get(name) for name in SMALL_COLUMNS},
                 "side": side,
                 "unsettled": reasons.get(row["origin"]) if side == MASTER else None,
             }
@@ -321,54 +307,6 @@ def _is_small(rows: DataFrame) -> bool:
     return False
 
 
-def _small_rows(master_df: DataFrame, slave_df: DataFrame) -> DataFrame:
-    """Servers and tables of both sides, and per table what the master's region ids and the slave's contents show."""
-    ages = _ages(master_df)
-    nulls = {name: "NULL" for name in _AGES}
-    small = [
-        df.where(is_in("kind", SMALL_KINDS)).select(*_SMALL_COLUMNS, *named({"side": f"'{side}'", **nulls}))
-        for df, side in ((master_df, MASTER), (slave_df, SLAVE))
-    ]
-    return (
-        small[0]
-        .unionByName(small[1])
-        .unionByName(ages)
-        .unionByName(_unstamped_sources(slave_df))
-        .unionByName(_contents(slave_df))
-    )
-
-
-def _unstamped_sources(slave_df: DataFrame) -> DataFrame:
-    """Return the clusters that entries without a valid stamp came through."""
-    sources = slave_df.where("kind = 'unstamped' AND via_ids IS NOT NULL").select("via_ids").distinct()
-    rest = {name: "NULL" for name in (*_SMALL_COLUMNS, *_AGES) if name not in ("kind", "via_ids")}
-    return sources.select("via_ids", *named({"kind": "'unstamped'", "side": "'slave'", **rest}))
-
-
-def _contents(slave_df: DataFrame) -> DataFrame:
-    """Return what `rules.tables.newest_changes` and `rules.custody.unattended` read: one row per table and state."""
-    sums = {
-        "write_ms": "max(write_ms)",
-        "entries": "sum(coalesce(nullif(entries, 0), 1))",
-        "example": "min(struct(coalesce(region, '') AS region, coalesce(detail, '') AS detail))",
-    }
-    facts = slave_df.where(is_content_sql()).groupBy("table", "state").agg(*named(sums))
-    known = {"region": "example.region", "detail": "example.detail", "kind": "'fact'", "side": "'slave'"}
-    kept = ("table", "state", "write_ms", "entries")
-    rest = {name: "NULL" for name in (*_SMALL_COLUMNS, *_AGES) if name not in (*kept, *known)}
-    return facts.select(*kept, *named({**known, **rest}))
-
-
-def _ages(master_df: DataFrame) -> DataFrame:
-    ages = master_df.where(has_age_sql()).groupBy("table").agg(*named(_AGES))
-    rest = {name: "NULL" for name in _SMALL_COLUMNS if name not in ("kind", "table")}
-    return ages.select("table", *_AGES, *named({"kind": "'age'", "side": "'master'", **rest}))
-
-
-def _age(row: Row) -> TableAge:
-    return TableAge(row["table"], row["regions"], row["oldest"], row["newest"], row["unknown"] > 0)
-
-
 def _observed(rows: DataFrame, counts: list[Column], fill: Any, observed: list[tuple[Observation, Any]]) -> DataFrame:
     """Return the findings of rows, and take the counts in passing, over all rows."""
     observation = Observation()
@@ -392,10 +330,10 @@ def _region_counts() -> list[Column]:
 
 def _tally_evident(tally: Tally, evident: tuple[Decided, ...]) -> None:
     for status, rank in SEVERITY.items():
-        tally.regions[status] = sum(one.regions for one in evident if one.status == rank)
+        tally.regions[status] += sum(one.regions for one in evident if one.status == rank)
     for level in Evidence:
-        tally.evidence[level] = sum(one.regions for one in evident if one.evidence == level)
-    tally.timestamps_complete = sum(one.regions for one in evident)
+        tally.evidence[level] += sum(one.regions for one in evident if one.evidence == level)
+    tally.timestamps_complete += sum(one.regions for one in evident)
 
 
 def _tally_regions(tally: Tally, counted: dict[str, Any]) -> None:

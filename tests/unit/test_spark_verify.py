@@ -1,4 +1,4 @@
-"""Whoever judges says the same: this process, Spark's workers, and the short way's SQL for what is evident."""
+"""Whoever judges says the same: this process, Spark's workers, and the short way's sums for what is evident."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import fields, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +29,7 @@ from status_tool.spark.held import HeldRows
 from status_tool.spark.judge import REGION_SCHEMA, STREAM_SCHEMA
 from status_tool.spark.session import spark_session
 from status_tool.spark.verify import Verification
+from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.findings import Finding, RowProofs
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Outcome
@@ -442,7 +444,10 @@ EVIDENT: dict[str, tuple[list[Row], bool]] = {
 """What the slave has of a region with one stream up to 9, and whether that is evident."""
 
 
-def test_the_short_way_decides_what_is_evident_and_nothing_else(session: SparkSession) -> None:
+@pytest.mark.parametrize("are_files", [False, True], ids=["frames", "files"])
+def test_the_short_way_decides_what_is_evident_and_nothing_else(
+    session: SparkSession, tmp_path: Path, are_files: bool
+) -> None:
     stream = {"origin": 1, "via": 0, "family": "f"}
     detail = json.dumps({"families": {"f": {"scope": 1}}, "durability": "USE_DEFAULT", "regions": 9})
     live = {"live": True, "tracked": True, "echoed": True, "read_ms": NOW, "flush_ms": NOW}
@@ -460,7 +465,15 @@ def test_the_short_way_decides_what_is_evident_and_nothing_else(session: SparkSe
             theirs.append({"kind": "replicated", **at, "write_ms": NOW - 5_000})
     master = Header("master", MASTER_ID, NOW, NOW, barrier_issued_ms=NOW, coverage_ms=NOW - 30_000)
     slave = Header("slave", SLAVE_ID, NOW, NOW, flush_period_ms=5_000)
-    sides = (frame(session, ours), frame(session, theirs))
+
+    def side(rows: list[Row], header: Header) -> DataFrame:
+        if not are_files:
+            return frame(session, rows)
+        with StatusWriter(tmp_path / header.side, header) as writer:
+            writer.write(pa.Table.from_pylist(rows, schema=STATUS_SCHEMA))
+        return session.read.parquet((tmp_path / header.side).as_uri())
+
+    sides = (side(ours, master), side(theirs, slave))
     with closing(Verification(session, *sides, master, slave, Scope(), small=False)) as check:
         found = check.outcome()
         in_doubt = {row["region"] for row in check.regions_in_doubt().collect()}

@@ -1,0 +1,119 @@
+"""The sums of the short way: what passes is whole, whatever rows there are, and nobody's rows pass for another's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from status_tool.rules import evident
+from status_tool.rules.context import RunContext, build_context
+from status_tool.rules.tables import ages_of, merged_ages, table_ages
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
+from status_tool.vocabulary.scope import Scope
+
+NOW = 1_790_000_000_000
+SERVER = "host1,16020,1"
+REGION = {"kind": "region", "table": "a", "server": SERVER, "state": "hosted", "region_id": NOW - 10_000}
+STREAM = {"table": "a", "origin": 1, "family": "f", "write_ms": NOW - 8_000}
+ENDS = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=6)
+
+
+def a_context() -> RunContext:
+    """That of one table, and one server that runs on both sides."""
+    detail = json.dumps({"families": {"f": {"scope": 1}}, "durability": "USE_DEFAULT", "regions": 9})
+    live = {"live": True, "tracked": True, "echoed": True, "read_ms": NOW, "flush_ms": NOW}
+    servers = [{"kind": "server", "origin": 1, "server": SERVER, "role": role, **live} for role in "wr"]
+    table = {"kind": "table", "table": "a", "detail": detail}
+    ids = [f"00000000-0000-4000-8000-00000000000{number}" for number in (1, 2)]
+    master = Header("master", ids[0], NOW, NOW, barrier_issued_ms=NOW, coverage_ms=NOW - 30_000)
+    slave = Header("slave", ids[1], NOW, NOW, flush_period_ms=5_000)
+    return build_context([servers[0], table], [servers[1], table], table_ages([REGION]), master, slave, Scope())
+
+
+CONTEXT = a_context()
+
+
+def batch(rows: Iterable[Row]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(list(rows), STATUS_SCHEMA)
+
+
+def passed(*parts: list[Row]) -> list[bool]:
+    """Of each region, whether it is evident; the parts are looked at by different workers."""
+    numbers = [table for rows in parts for table in evident.numbers_of(batch(rows), CONTEXT)]
+    kinds = evident.kinds_of(numbers, list(evident.verdicts_of(CONTEXT)), CONTEXT)["kind"]
+    return [kind is not None for kind in kinds.to_pylist()]
+
+
+def of_region(name: str, head: int, ends: Iterable[tuple[int, int]], **of: Any) -> tuple[list[Row], list[Row]]:
+    """A region's rows of the master and of the slave."""
+    ours: list[Row] = [{**REGION, "region": name}, {**STREAM, "kind": "stream", "region": name, "seq": head}]
+    theirs = [{**STREAM, "kind": "segment", "region": name, "prev": a, "seq": b, **of} for a, b in ends]
+    return ours, [*theirs, {"kind": "replicated", "table": "a", "region": name, "write_ms": NOW}]
+
+
+@given(st.integers(1, 8), ENDS)
+def test_what_passes_has_arrived_entry_by_entry(head: int, ends: list[tuple[int, int]]) -> None:
+    arrived = {seq for prev, last in ends for seq in range(prev + 1, last + 1)}
+    [is_evident] = passed(*of_region("r", head, ends))
+    assert not is_evident or set(range(1, head + 1)) <= arrived
+
+
+@given(st.integers(1, 8), st.sets(st.integers(1, 8)), st.randoms())
+def test_segments_that_follow_one_another_pass(head: int, inner: set[int], random: Any) -> None:
+    ends = list(pairwise(sorted({0, *inner, head})))
+    random.shuffle(ends)
+    assert passed(*of_region("r", head, ends)) == [True]
+    assert passed(*of_region("r", 8, ends)) == [max(seq for _, seq in ends) == 8]
+
+
+def test_rows_of_another_stream_do_not_fill_a_hole() -> None:
+    ours, theirs = of_region("r", 8, [(0, 4)])
+    for of in ({"origin": 2}, {"via": 1}, {"region": "s"}):
+        _, others = of_region("r", 8, [(4, 8)], **of)
+        assert True not in passed(ours, theirs, others[:1])
+
+
+def test_regions_with_one_key_are_all_in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One has the row of the region, the other one what has arrived."""
+    ours, _ = of_region("one", 8, [])
+    _, theirs = of_region("other", 8, [(0, 8)])
+    assert passed(ours, theirs) == [False, False]
+    keys = evident.region_keys
+
+    def same(names: pa.Array) -> tuple[pa.Array, pa.Array]:
+        return pa.repeat(pa.scalar(7, pa.uint64()), len(names)), keys(names)[1]
+
+    monkeypatch.setattr(evident, "region_keys", same)
+    assert passed(ours, theirs) == [False]
+    assert passed(*of_region("one", 8, [(0, 8)])) == [True]
+
+
+@given(st.lists(st.text(max_size=40) | st.text("0123456789abcdef", min_size=32, max_size=32)), st.integers(0, 3))
+def test_a_name_has_the_same_keys_among_any_others(names: list[str], start: int) -> None:
+    first, second = evident.region_keys(pa.array(names, pa.string()).slice(start)) if names else ([], [])
+    for name, *keys in zip(names[start:], first, second, strict=True):
+        assert [key[0] for key in evident.region_keys(pa.array([name]))] == keys
+    assert len(set(zip(first, second, strict=True))) == len(set(names[start:]))
+
+
+AGED = st.fixed_dictionaries(
+    {
+        "kind": st.sampled_from(["region", "region", "fact", "stream"]),
+        "table": st.sampled_from(["a", "b", None]),
+        "state": st.sampled_from(["hosted", "split", "merged", "content", None]),
+        "region_id": st.none() | st.integers(1, 9),
+    }
+)
+
+
+@given(st.lists(AGED), st.lists(AGED))
+def test_ages_of_columns_are_those_of_rows(some: list[Row], others: list[Row]) -> None:
+    assert merged_ages([*ages_of(batch(some)), *ages_of(batch(others))]) == table_ages([*some, *others])
