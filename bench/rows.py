@@ -1,11 +1,11 @@
-"""`status-tool rows` against VerifyReplication and HashTable with SyncTable, on two real clusters in one run.
+"""`status-tool rows`, and `run -m` with `run -i`, against VerifyReplication and HashTable with SyncTable.
 
     python -m bench.rows [ROWS[/REGIONS]…]
 
-Whole processes, theirs as local jobs. "Best" is VerifyReplication with `hbase.mapreduce.scan.cachedrows=1000`; with its
-defaults it is left out beyond a million rows, as a million take it six minutes. Digests may take half of the time of
-one thread a region server, and 50 MB/s, by default. Bytes are what all region servers sent
-and received by HBase's RPC meanwhile, as their metrics tell.
+On two real clusters in one run. Whole processes, theirs as local jobs. "Best" is VerifyReplication with
+`hbase.mapreduce.scan.cachedrows=1000`; with its defaults it is left out beyond a million rows, as a million take it six
+minutes. Digests may take half of the time of one thread a region server, and 50 MB/s, by default. Bytes are what all
+region servers sent and received by HBase's RPC meanwhile, as their metrics tell.
 """
 
 from __future__ import annotations
@@ -31,6 +31,15 @@ SIZES = ("10000", "100000")
 REGIONS = 8
 VERIFIED = 1_000_000
 WARM_ROWS = 500_000
+BEST = "VerifyReplication, best"
+CHECK, CHECK_ALL = "run -m and run -i", "run -m and run -i, --rows=all"
+START = "the start of Spark and of Python, and the trackers' echo"
+OURS: dict[str, tuple[str, dict[tuple[str, str], str]]] = {
+    "status-tool rows": ("its start, then `digest.rate` and half of one thread a region server", {}),
+    CHECK: (START, {(BEST, "s"): "0.5"}),
+    CHECK_ALL: (START, {(BEST, "s"): "1"}),
+}
+"""What is ours: what limits it, and the aims."""
 CACHED = "-Dhbase.mapreduce.scan.cachedrows=1000"
 METRICS_S = 11  # Hadoop's metrics are as old as 10 s
 TIMEOUT_S = 3_600
@@ -83,6 +92,14 @@ def ours(pair: Pair, table: str) -> None:
     assert result.exit_code == 0, result
 
 
+def check(pair: Pair, table: str, folder: Path, *rows: str) -> None:
+    """Complete, as two processes; with rows, by FILE's digests."""
+    for letters, conf in ((("-m", "-o"), pair.master), (("-i",), pair.slave)):
+        words = (*letters, folder / f"{table}.status", "--table", table, "--only", "hbase", *rows)
+        result = tool("run", *words, conf=conf)
+        assert result.exit_code == 0, result
+
+
 def verify(pair: Pair, table: str, *options: str) -> None:
     """VerifyReplication on the master."""
     pair.master.run_main(VERIFY, [*options, PEER, table], TIMEOUT_S)
@@ -97,28 +114,28 @@ def hash_and_sync(pair: Pair, table: str, folder: Path) -> None:
 
 
 def measure(traffic: Traffic, works: dict[str, Callable[[], None]], rows: int) -> None:
-    """Print seconds and bytes of each, and how many times each of the others' the first one's are."""
+    """Print seconds and bytes of each, and how many times each of theirs ours are."""
     found: dict[str, tuple[float, int]] = {}
     for name, work in works.items():
         before = traffic.bytes()
         found[name] = took(work), traffic.bytes() - before
-        print(f"    {name:24} {found[name][0]:8.1f} s {found[name][1] / 1e6:10.2f} MB", flush=True)
-    (what, (seconds, sent)), *others = found.items()
-    for against, theirs in others:
-        for unit, mine, other, limit in (
-            ("s", seconds, theirs[0], "its start, then `digest.rate` and half of one thread a region server"),
-            ("bytes", sent, theirs[1], "64 sums a slice"),
-        ):
-            record(Ratio("rows", what, against, rows, "rows", unit, (mine,), (other,), limit=limit))
+        print(f"    {name:36} {found[name][0]:8.1f} s {found[name][1] / 1e6:10.2f} MB", flush=True)
+    for what, (limit, aims) in OURS.items():
+        for against in found.keys() - OURS.keys():
+            for at, unit in enumerate(("s", "bytes")):
+                sides, aim = ((found[what][at],), (found[against][at],)), aims.get((against, unit), "")
+                record(Ratio("rows", what, against, rows, "rows", unit, *sides, aim=aim, limit=limit))
 
 
 def commands(pair: Pair, table: str, rows: int, folder: Path) -> dict[str, Callable[[], None]]:
-    """What is compared; VerifyReplication with its defaults only where it comes to an end."""
+    """What is compared, in order; VerifyReplication with its defaults only where it comes to an end."""
     by_default = {"VerifyReplication": partial(verify, pair, table)} if rows <= VERIFIED else {}
     return {
         "status-tool rows": partial(ours, pair, table),
+        CHECK: partial(check, pair, table, folder),
+        CHECK_ALL: partial(check, pair, table, folder, "--rows=all"),
         **by_default,
-        "VerifyReplication, best": partial(verify, pair, table, CACHED),
+        BEST: partial(verify, pair, table, CACHED),
         "HashTable and SyncTable": partial(hash_and_sync, pair, table, folder),
     }
 
@@ -133,6 +150,7 @@ def main(sizes: Sequence[str]) -> None:
         for _ in range(3):
             ours(pair, warm)
             verify(pair, warm, CACHED)
+        check(pair, warm, folder)  # which keeps the archive of Spark's classes
         for size in sizes:
             rows, _, regions = size.partition("/")
             table = filled(pair, int(rows), int(regions or REGIONS))

@@ -7,24 +7,18 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import os
 import resource
-import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.jvm import lines
 from bench.results import Ratio, record
 from status_tool.cli.witness import WITNESS_JVM
-from status_tool.clients.java import jar, java
 from status_tool.printable import counted
 from status_tool.sources.arrivals import read_arrivals
-from tests.lab.classpath import servers_classpath
-from tests.pair import REPOSITORY
 
-_SOURCE = REPOSITORY / "bench/java/WitnessGrowth.java"
 _MAIN = "io.github.statustool.witness.WitnessGrowth"
 
 
@@ -43,11 +37,10 @@ class Growth:
 def measure_growth(growth: Growth) -> None:
     """Fill a folder, start a witness's store on it once more, and read it as `run -m` does."""
     with tempfile.TemporaryDirectory() as temporary:
-        classes = os.pathsep.join(map(str, (_compiled(Path(temporary)), *_class_path())))
         folder = Path(temporary) / "store"
         fill = ("fill", folder, growth.entries, growth.regions, growth.prune_every, growth.families)
         sizes = list[int]()
-        for line in _lines(classes, *map(str, fill)):
+        for line in lines(WITNESS_JVM, _MAIN, *map(str, fill)):
             look = json.loads(line)
             sizes.append(look["bytes"])
             print(
@@ -56,7 +49,7 @@ def measure_growth(growth: Growth) -> None:
                 f"{look['prune_s']:.1f} s of pruning",
                 flush=True,
             )
-        (started,) = map(json.loads, _lines(classes, "start", str(folder)))
+        (started,) = map(json.loads, lines(WITNESS_JVM, _MAIN, "start", str(folder)))
         print(f"a start takes {started['start_s']:.2f} s, peak heap {started['heap_mib']} MiB", flush=True)
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             seconds, entries, runs, mib = pool.apply(_read, (folder,))
@@ -65,27 +58,6 @@ def measure_growth(growth: Growth) -> None:
         half = sizes[len(sizes) // 2 - 1]
         asked = f"a folder of {counted(growth.regions, 'region')}, {counted(growth.families, 'kind')} of entries"
         record(Ratio("witness", asked, "after half of them", growth.entries, "entries", "bytes", (sizes[-1],), (half,)))
-
-
-def _class_path() -> Sequence[Path]:
-    return (jar(), *servers_classpath("2.6.1"))
-
-
-def _compiled(folder: Path) -> Path:
-    compiler = java("the benchmark").with_name("javac")
-    classes = folder / "classes"
-    path = os.pathsep.join(map(str, _class_path()))
-    subprocess.run([compiler, "-d", classes, "-cp", path, "-proc:none", _SOURCE], check=True)
-    return classes
-
-
-def _lines(classes: str, *arguments: str) -> Iterator[str]:
-    command = [str(java("the benchmark")), *WITNESS_JVM, "-cp", classes, _MAIN, *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield from process.stdout
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command)
 
 
 def _read(folder: Path) -> tuple[float, int, int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 
 _MASK = (1 << 64) - 1
@@ -54,8 +55,41 @@ def _left(word: int, bits: int) -> int:
     return (word << bits | word >> (64 - bits)) & _MASK
 
 
+_BLOCK = 1024
+
+
+@cache
+def _keys(key: bytes) -> tuple[int, ...]:
+    """Return the words that NH adds to those of a block."""
+    return struct.unpack(
+        f"<{_BLOCK // 8}Q", b"".join(siphash128(key, struct.pack("<q", at)) for at in range(0, _BLOCK // 8, 2))
+    )
+
+
+def cell_hash(key: bytes, message: bytes) -> bytes:
+    """Return 16 bytes: each KiB is compressed by NH, with signed products, and SipHash hashes what comes of it.
+
+    The last pair of words is the message's last 16 bytes.
+    """
+    pairs = [message[at : at + 16] for at in range(0, len(message) - 16, 16)] + [message[-16:]]
+    blocks = (b"".join(pairs[at : at + _BLOCK // 16]) for at in range(0, len(pairs), _BLOCK // 16))
+    return siphash128(key, b"".join(_compressed(_keys(key), block) for block in blocks))
+
+
+def _compressed(keys: tuple[int, ...], block: bytes) -> bytes:
+    added = [_signed(word + key) for word, key in zip(struct.unpack(f"<{len(block) // 8}Q", block), keys, strict=False)]
+    products = [first * second for first, second in zip(added[::2], added[1::2], strict=True)]
+    return struct.pack("<2Q", sum(products) & _MASK, sum(product >> 64 for product in products) & _MASK)
+
+
+def _signed(word: int) -> int:
+    return (word + (1 << 63) & _MASK) - (1 << 63)
+
+
 SUM_BITS = 128
 _MODULUS = 1 << SUM_BITS
+_PUT = 4
+"""HBase's code of a cell's type. All visible cells are Puts."""
 FOREVER = -(1 << 63)
 """Value of `Family.oldest`: no cell is too old."""
 
@@ -118,12 +152,11 @@ class Sums:
 
 
 def framed(cell: Cell) -> bytes:
-    """Return the bytes of a cell that are hashed: every field after its length.
-
-    Its type (a Put) and its tags are left out.
-    """
-    parts = [struct.pack(">i", len(field)) + field for field in (cell.row, cell.family, cell.qualifier)]
-    return b"".join(parts) + struct.pack(">qi", cell.timestamp, len(cell.value)) + cell.value
+    """Return the bytes of a cell that are hashed: its KeyValue, as HBase writes it to a file, without tags."""
+    row = struct.pack(">h", len(cell.row)) + cell.row
+    column = struct.pack(">b", len(cell.family)) + cell.family + cell.qualifier
+    key = row + column + struct.pack(">qb", cell.timestamp, _PUT)
+    return struct.pack(">2i", len(key), len(cell.value)) + key + cell.value
 
 
 def digest(cells: Iterable[Cell], key: bytes, cut: int, families: Mapping[bytes, Family]) -> Sums:
@@ -142,7 +175,7 @@ def digest(cells: Iterable[Cell], key: bytes, cut: int, families: Mapping[bytes,
 
 def _one(cell: Cell, key: bytes, cut: int) -> Sums:
     message = framed(cell)
-    number = int.from_bytes(siphash128(key, message), "little")
+    number = int.from_bytes(cell_hash(key, message), "little")
     if cell.timestamp <= cut:
         return Sums(up_to=number, cells_up_to=1, bytes=len(message))
     return Sums(beyond=number, cells_beyond=1, bytes=len(message))

@@ -57,18 +57,28 @@ class _Bell:
     """The doorbell holds one ring, and is looked at each second at least: another request waits until it was seen."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         self._last: tuple[bytes, float] = (b"", float("-inf"))
 
     @contextlib.contextmanager
     def turn(self, request: bytes) -> Iterator[None]:
-        """Let one request at a time ring. Waits first if another one has rung within `BELL_S`."""
-        with self._lock:
-            rung, at = self._last
-            if rung != request:
-                time.sleep(max(0.0, at + BELL_S - time.monotonic()))
+        """Let one request at a time ring. Waits first if another one has rung within `BELL_S` and was not `heard`."""
+        with self._changed:
+            while (left_s := self._left_s(request)) > 0:
+                self._changed.wait(left_s)
             yield
             self._last = (request, time.monotonic())
+
+    def heard(self, request: bytes) -> None:
+        """Let others ring: all servers that the request is for have answered its ring."""
+        with self._changed:
+            if self._last[0] == request:
+                self._last = (b"", float("-inf"))
+                self._changed.notify_all()
+
+    def _left_s(self, request: bytes) -> float:
+        rung, at = self._last
+        return 0.0 if rung == request else at + BELL_S - time.monotonic()
 
 
 _BELLS: dict[tuple[ThriftEndpoint, str], _Bell] = {}
@@ -157,6 +167,7 @@ class Requests:
         self._id = os.urandom(16)
         self._servers: dict[str, _Server] = {}
         self._rings = 0
+        self._bell = _BELLS.setdefault((self._endpoint, self._state_table), _Bell())
         self._over = threading.Event()
         self._heart = threading.Thread(target=self._beat, name="row-digests-heartbeat", daemon=True)
 
@@ -205,8 +216,7 @@ class Requests:
         """
         self._rings += 1
         bell = self._id + self._rings.to_bytes(8, "big")
-        place = (self._endpoint, self._state_table)
-        with _BELLS.setdefault(place, _Bell()).turn(self._id), connection(self._endpoint) as client:
+        with self._bell.turn(self._id), connection(self._endpoint) as client:
             client.table(self._state_table).put(BarrierRow.KEY, {column(BarrierRow.DOORBELL): bell})
 
     def _beat(self) -> None:
@@ -287,6 +297,8 @@ class Requests:
             server.next_answer = key + b"\0"
             server.heard_at, server.has_spoken = time.monotonic(), True
             _SILENT.discard(name)
+            if self._rings == 1 and all(one.has_spoken for one in self._servers.values()):
+                self._bell.heard(self._id)
             try:
                 yield from answers(codec.raw(cells, AnswerRow.ANSWERS) or b"")
             except DamagedAnswer as error:

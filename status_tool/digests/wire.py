@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from status_tool.digests.digest import Family, Sums
 
-VERSION = 2
+VERSION = 3
 REQUEST_TABLES = 500
 PAGE_RANGES = 500
 _SUMS = struct.Struct(">16sq16sqqqq")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -12,8 +13,12 @@ from status_tool.clients.config import Settings
 from status_tool.digests.compare import Result, TableVerdict
 from status_tool.digests.differences import MISSING, Difference
 from status_tool.digests.keys import Interval
+from status_tool.digests.requests import _Bell
 from status_tool.errors import ConnectionFailed
+from status_tool.runs import compare_rows
 from status_tool.runs.compare_rows import (
+    RowComparison,
+    RowsAsked,
     _glance,
     _proofs,
     _waiting_for_queues,
@@ -135,3 +140,36 @@ def test_what_is_kept_of_a_proof_is_said(
     assert others not in said
     assert "4 tables (a, b, c, …)" in said
     assert until_ms is None or "2023-11-14T22:12:20.000Z" in said
+
+
+def test_another_request_rings_once_the_ring_before_was_heard() -> None:
+    bell = _Bell()
+    with bell.turn(b"one"):
+        pass
+    bell.heard(b"other")
+    assert bell._left_s(b"one") == 0 < bell._left_s(b"two")
+    bell.heard(b"one")
+    assert bell._left_s(b"two") <= 0
+
+
+@pytest.mark.parametrize("drained", [True, False])
+def test_rows_that_may_still_change_are_not_compared_before_the_streams(
+    monkeypatch: pytest.MonkeyPatch, drained: bool
+) -> None:
+    """Nor is any table compared twice."""
+    compared: list[str] = []
+
+    def compare_one(_stop: object, table: str) -> Result:
+        compared.append(table)
+        return replace(EQUAL, table=table)
+
+    monkeypatch.setattr(compare_rows, "_by_file", lambda *_: _Way(drained, compare_one, lambda _: {}))
+    monkeypatch.setattr(compare_rows, "_recorded", lambda proofs, *_: proofs)
+    scope = SimpleNamespace(max_problems=10)
+    question = cast(Question, SimpleNamespace(shipped=QUESTION.shipped, peer={"id": "1"}, scope=scope))
+    asked = RowComparison(RowsAsked(None, True), MASTER, question, (), 0.0, lambda _: None, threading.Event())
+    asked.begin()
+    assert sorted(compared) == (["a", "b", "c"] if drained else [])
+    proofs = asked.proofs(outcome(("b", "gap")))
+    assert sorted(compared) == (["a", "b", "c"] if drained else ["a", "c"])
+    assert proofs.equal == set(compared)

@@ -4,18 +4,17 @@ import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import org.apache.hadoop.hbase.Cell;
-import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.util.Bytes;
 
 /** A request for row digests and its pages of ranges, as the tool writes them (formats.md, "Row digests"). */
 final class DigestRequest {
-  static final byte VERSION = 2;
+  static final byte VERSION = 3;
   private static final int MAX_TABLES = 1_000;
   private static final int MAX_FAMILIES = 1_000;
   private static final int MAX_RANGES = 500;
@@ -123,10 +122,10 @@ final class DigestRequest {
       return sampleRows > 0;
     }
 
-    /** Returns the family of a cell of a scan for these families. */
-    Family family(Cell cell) {
-      if (last == null || !CellUtil.matchingFamily(cell, last.name)) {
-        last = families.get(CellUtil.cloneFamily(cell));
+    /** Returns the family of a cell of a scan for these families, whose name is a part of an array. */
+    Family family(byte[] bytes, int offset, int length) {
+      if (last == null || !Arrays.equals(bytes, offset, offset + length, last.name, 0, last.name.length)) {
+        last = families.get(Arrays.copyOfRange(bytes, offset, offset + length));
       }
       return last;
     }

@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.hadoop.hbase.Cell;
-import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.KeyValue;
 import org.apache.hadoop.hbase.PrivateCellUtil;
 import org.apache.hadoop.hbase.TagType;
 
@@ -17,103 +17,75 @@ import org.apache.hadoop.hbase.TagType;
 final class RowDigest {
   static final int MAX_BUCKETS = 64;
   private static final int FIRST_BUCKET_ROWS = 64;
-  private static final int SPARE_BUFFER = 4 << 20;
+  /** Where the key begins in a KeyValue: after the lengths of key and value. */
+  private static final int KEY = KeyValue.ROW_OFFSET;
+  private static final int TIMESTAMP_AND_TYPE = KeyValue.TIMESTAMP_TYPE_SIZE;
 
   private final DigestRequest.TableRequest request;
-  private final SipHash128 hash;
+  private final CellHash hash;
   private final List<Bucket> buckets = new ArrayList<>();
   private long bucketRows = FIRST_BUCKET_ROWS;
-  private byte[] message = new byte[1024];
+  private final CellBytes message = new CellBytes();
+  /** The last cell's key, up to its qualifier. */
   private byte[] column = new byte[256];
-  private int columnLength;
-  private int rowLength = -1;
+  private int columnEnd;
+  /** Where the row ends in it; 0 before the first cell. */
+  private int rowEnd;
+  private DigestRequest.Family family;
   private int version;
   private long bytes;
   private long rows;
 
   RowDigest(DigestRequest.TableRequest request, byte[] start) {
     this.request = request;
-    this.hash = new SipHash128(request.key);
+    this.hash = new CellHash(request.key);
     buckets.add(new Bucket(start));
   }
 
-  /** Returns true if the cell belongs to another row than the previous one. */
+  /** Returns true if the cell belongs to another row than the previous one; there must have been one. */
   boolean startsRow(Cell cell) {
-    return rowLength != cell.getRowLength() || !PrivateCellUtil.matchingRows(cell, column, Integer.BYTES, rowLength);
+    return !PrivateCellUtil.matchingRows(cell, column, Short.BYTES, rowEnd - Short.BYTES);
   }
 
   boolean hasRow() {
-    return rowLength >= 0;
+    return rowEnd > 0;
   }
 
   void add(Cell cell) {
-    boolean newRow = startsRow(cell);
-    int prefix = frameColumn(cell);
-    boolean sameColumn = Arrays.equals(message, 0, prefix, column, 0, columnLength);
+    message.set(cell);
+    int key = message.offset + KEY;
+    int keyEnd = key + Bits.getInt(message.bytes, message.offset) - TIMESTAMP_AND_TYPE;
+    int row = Short.BYTES + Bits.getShort(message.bytes, key);
+    boolean sameRow = row == rowEnd && Arrays.equals(message.bytes, key, key + row, column, 0, row);
+    boolean sameColumn = sameRow && Arrays.equals(message.bytes, key, keyEnd, column, 0, columnEnd);
     version = sameColumn ? version + 1 : 1;
     if (!sameColumn) {
-      remember(prefix, cell.getRowLength());
+      remember(key, keyEnd - key, row);
     }
-    DigestRequest.Family family = request.family(cell);
-    if (newRow) {
+    if (!sameRow) {
       beginRow();
     }
-    if (version > family.versions || cell.getTimestamp() < family.oldest) {
+    long timestamp = Bits.getLong(message.bytes, keyEnd);
+    if (version > family.versions || timestamp < family.oldest) {
       return;
     }
-    int length = frameRest(cell, prefix);
-    hash.hash(message, length);
-    current().count(hash, cell.getTimestamp() <= request.cut, length, expires(cell));
-    bytes += length;
-    if (message.length > SPARE_BUFFER) {
-      message = new byte[SPARE_BUFFER];
-    }
+    hash.hash(message.bytes, message.offset, message.length);
+    current().count(hash, timestamp <= request.cut, message.length, expires(cell));
+    bytes += message.length;
   }
 
   private static boolean expires(Cell cell) {
     return PrivateCellUtil.getTag(cell, TagType.TTL_TAG_TYPE).isPresent();
   }
 
-  private int frameColumn(Cell cell) {
-    int row = cell.getRowLength();
-    int family = cell.getFamilyLength();
-    int qualifier = cell.getQualifierLength();
-    int end = 3 * Integer.BYTES + row + family + qualifier;
-    reserve(end, 0);
-    Bits.putInt(message, 0, row);
-    int at = CellUtil.copyRowTo(cell, message, Integer.BYTES);
-    Bits.putInt(message, at, family);
-    at = CellUtil.copyFamilyTo(cell, message, at + Integer.BYTES);
-    Bits.putInt(message, at, qualifier);
-    CellUtil.copyQualifierTo(cell, message, at + Integer.BYTES);
-    return end;
-  }
-
-  private int frameRest(Cell cell, int prefix) {
-    int value = cell.getValueLength();
-    int end = prefix + Long.BYTES + Integer.BYTES + value;
-    reserve(end, prefix);
-    Bits.putLong(message, prefix, cell.getTimestamp());
-    Bits.putInt(message, prefix + Long.BYTES, value);
-    CellUtil.copyValueTo(cell, message, prefix + Long.BYTES + Integer.BYTES);
-    return end;
-  }
-
-  private void reserve(int size, int kept) {
-    if (message.length < size) {
-      byte[] larger = new byte[Math.max(size, 2 * Math.min(message.length, SPARE_BUFFER))];
-      System.arraycopy(message, 0, larger, 0, kept);
-      message = larger;
+  private void remember(int from, int length, int row) {
+    if (column.length < length) {
+      column = new byte[2 * length];
     }
-  }
-
-  private void remember(int prefix, int row) {
-    if (column.length < prefix) {
-      column = new byte[2 * prefix];
-    }
-    System.arraycopy(message, 0, column, 0, prefix);
-    columnLength = prefix;
-    rowLength = row;
+    System.arraycopy(message.bytes, from, column, 0, length);
+    columnEnd = length;
+    rowEnd = row;
+    family = request.family(column, row + 1, column[row]);
   }
 
   /**
@@ -123,7 +95,7 @@ final class RowDigest {
   private void beginRow() {
     rows++;
     if (current().sums.rows() >= bucketRows) {
-      buckets.add(new Bucket(Arrays.copyOfRange(column, Integer.BYTES, Integer.BYTES + rowLength)));
+      buckets.add(new Bucket(Arrays.copyOfRange(column, Short.BYTES, rowEnd)));
       if (buckets.size() > MAX_BUCKETS) {
         joinPairs();
       }
@@ -175,7 +147,7 @@ final class RowDigest {
       this.start = start;
     }
 
-    private void count(SipHash128 hash, boolean upTo, long size, boolean expires) {
+    private void count(CellHash hash, boolean upTo, long size, boolean expires) {
       if (rowIsNew) {
         sums.row();
         rowIsNew = false;

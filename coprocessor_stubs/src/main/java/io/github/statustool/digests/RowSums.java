@@ -23,11 +23,11 @@ final class RowSums {
   }
 
   /** @param expires whether the cell has a TTL of its own, of which the other cluster may know nothing */
-  void cell(SipHash128 hash, boolean upTo, long size, boolean expires) {
+  void cell(CellHash hash, boolean upTo, long size, boolean expires) {
     if (upTo) {
-      addUpTo(hash.low, hash.high, 1);
+      addUpTo(hash.low(), hash.high(), 1);
     } else {
-      addBeyond(hash.low, hash.high, 1);
+      addBeyond(hash.low(), hash.high(), 1);
     }
     bytes += size;
     expiring += expires ? 1 : 0;

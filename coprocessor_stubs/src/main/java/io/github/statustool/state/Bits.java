@@ -12,6 +12,8 @@ public final class Bits {
       MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
   private static final VarHandle INTS =
       MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.BIG_ENDIAN);
+  private static final VarHandle SHORTS =
+      MethodHandles.byteArrayViewVarHandle(short[].class, ByteOrder.BIG_ENDIAN);
   private static final char[] DIGITS = "0123456789abcdef".toCharArray();
 
   private Bits() {}
@@ -30,6 +32,10 @@ public final class Bits {
 
   public static int getInt(byte[] bytes, int offset) {
     return (int) INTS.get(bytes, offset);
+  }
+
+  public static short getShort(byte[] bytes, int offset) {
+    return (short) SHORTS.get(bytes, offset);
   }
 
   public static byte[] ofLong(long value) {

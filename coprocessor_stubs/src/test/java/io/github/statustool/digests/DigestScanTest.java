@@ -41,6 +41,7 @@ class DigestScanTest {
   private long owed;
   private int shipped;
   private int closed;
+  private int operations;
   private int failAfter = Integer.MAX_VALUE;
 
   /** Else the time of a call may be over, on a busy machine, before the region looks at its limit. */
@@ -81,6 +82,12 @@ class DigestScanTest {
             case "getScanner":
               scans.add((Scan) args[0]);
               return scanner((Scan) args[0]);
+            case "startRegionOperation":
+              operations++;
+              return null;
+            case "closeRegionOperation":
+              operations--;
+              return null;
             default:
               throw new UnsupportedOperationException(method.getName());
           }
@@ -100,7 +107,8 @@ class DigestScanTest {
     Class<?>[] types = {RegionScanner.class, Shipper.class};
     return (RegionScanner) Proxy.newProxyInstance(Region.class.getClassLoader(), types, (proxy, method, args) -> {
       switch (method.getName()) {
-        case "next":
+        case "nextRaw":
+          assertTrue(operations == 1 && Thread.holdsLock(proxy), "what next() would do");
           return next(left, args, calls[0]++);
         case "shipped":
           shipped++;
@@ -229,7 +237,7 @@ class DigestScanTest {
     rows(500);
     failAfter = 20;
     assertThrows(NotServingRegionException.class, () -> read("f", 1 << 20, NONE, NONE));
-    assertEquals(1, closed);
+    assertEquals(List.of(1, 0), List.of(closed, operations));
   }
 
   @Test

@@ -9,6 +9,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -18,8 +19,13 @@ import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
 import org.apache.hadoop.hbase.ArrayBackedTag;
+import org.apache.hadoop.hbase.ByteBufferKeyValue;
 import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellBuilderType;
+import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.ExtendedCellBuilderFactory;
 import org.apache.hadoop.hbase.KeyValue;
+import org.apache.hadoop.hbase.KeyValueUtil;
 import org.apache.hadoop.hbase.Tag;
 import org.apache.hadoop.hbase.TagType;
 import org.apache.hadoop.hbase.util.Bytes;
@@ -170,6 +176,45 @@ class RowDigestTest {
     int expiring = plain.length - Long.BYTES;
     assertArrayEquals(Arrays.copyOf(plain, expiring), Arrays.copyOf(tagged, expiring));
     assertEquals(List.of(0L, 1L), List.of(Bits.getLong(plain, expiring), Bits.getLong(tagged, expiring)));
+  }
+
+  /** In an array, in a buffer outside of the heap, and in pieces, as encoded blocks have it. */
+  @Test
+  void aCellIsHashedAlikeWhereverItLies() {
+    for (int size : new int[] {0, 3, 900, 5_000_000, 7}) {
+      List<Cell> kinds = new ArrayList<>();
+      for (int row = 0; row < 3; row++) {
+        KeyValue plain = (KeyValue) cell(row, 5, "x".repeat(size));
+        ByteBuffer direct = ByteBuffer.allocateDirect(plain.getLength() + 9).position(9).put(plain.getBuffer());
+        kinds.add(List.of(plain, new ByteBufferKeyValue(direct, 9, plain.getLength()), pieces(plain)).get(row));
+      }
+      List<Cell> plain = new ArrayList<>();
+      kinds.forEach(each -> plain.add(KeyValueUtil.copyToNewKeyValue(each)));
+      assertArrayEquals(digest(plain), digest(kinds), size + " bytes");
+    }
+  }
+
+  /** The array of a cell ends with it, as the last one of a block may. */
+  @Test
+  void rowsOfAnyLengthFollowEachOther() {
+    byte[] f = Bytes.toBytes("f");
+    List<Cell> cells = new ArrayList<>();
+    List<Cell> buffers = new ArrayList<>();
+    for (int length : new int[] {1, 3_000, 2, 30_000, 3}) {
+      KeyValue cell = new KeyValue(Bytes.toBytes("r".repeat(length)), f, f, 5, f);
+      cells.add(cell);
+      buffers.add(new ByteBufferKeyValue(ByteBuffer.wrap(cell.getBuffer()), 0, cell.getLength()));
+    }
+    assertArrayEquals(digest(cells), digest(buffers));
+    RowDigest digest = new RowDigest(simpleRequest(), new byte[0]);
+    cells.forEach(digest::add);
+    assertEquals(5, digest.rows());
+  }
+
+  private static Cell pieces(KeyValue of) {
+    return ExtendedCellBuilderFactory.create(CellBuilderType.SHALLOW_COPY).setRow(CellUtil.cloneRow(of))
+        .setFamily(CellUtil.cloneFamily(of)).setQualifier(CellUtil.cloneQualifier(of)).setTimestamp(of.getTimestamp())
+        .setType(Cell.Type.Put).setValue(CellUtil.cloneValue(of)).build();
   }
 
   @Test
