@@ -10,6 +10,7 @@ from setuptools.command.build_py import build_py
 
 STUBS = Path(__file__).parent / "coprocessor_stubs"
 JAR = STUBS / "target" / "status-tool-coprocessors.jar"
+READER = Path("io", "github", "statustool", "hdfs")
 
 
 class WithJar(build_py):
@@ -22,15 +23,17 @@ class WithJar(build_py):
             return  # The sources' own jar is used, or the package has one already.
         if not JAR.is_file() and (mvn := shutil.which("mvn")):
             subprocess.run([mvn, "-q", "package", "-DskipTests"], cwd=STUBS, check=False)
+        assets = Path(self.build_lib) / "status_tool" / "assets"
         if JAR.is_file():
-            assets = Path(self.build_lib) / "status_tool" / "assets"
             assets.mkdir(parents=True, exist_ok=True)
             shutil.copy(JAR, assets)
         else:
+            # What reads HDFS can be compiled without Maven: `clients/java.py` does where it runs.
+            shutil.copytree(STUBS / "src" / "main" / "java" / READER, assets / READER, dirs_exist_ok=True)
             print(
                 "status-tool: built without the trackers' jar: `status-tool setup --jar-to` cannot write it, and many "
-                "files are read over WebHDFS, which is slower. With JDK 17 and Maven: cd coprocessor_stubs && "
-                "mvn package -DskipTests, then install again",
+                "files are read over WebHDFS, which is slower, where there is no JDK 17. With JDK 17 and Maven: cd "
+                "coprocessor_stubs && mvn package -DskipTests, then install again",
                 file=sys.stderr,
             )
 

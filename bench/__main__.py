@@ -49,6 +49,7 @@ BENCHES = (
         "witness", ("1", "--seconds", "5", "--backlog", "5000", "--entries", "1000000"), ("3", "--entries", "10000000")
     ),
     Bench("rows", ("10000",)),
+    Bench("rows_digest", ("5",)),
     Bench("rows_beside", ("1",), ("3",)),
     Bench("rows_tables", ("20",), ("200",)),
     Bench("watch", ("20",), ("100",)),
@@ -56,7 +57,7 @@ BENCHES = (
 )
 """In the order in which they run: cheap ones first. A new one is added here."""
 OTHERS = (
-    *("contenders", "plot", "processes", "results", "servers", "streams"),
+    *("contenders", "jvm", "plot", "processes", "results", "servers", "streams"),
     *("synthetic_webhdfs", "table", "witness_growth"),
 )
 """Modules that are no benchmarks."""

@@ -1,12 +1,13 @@
 """HDFS: files and bytes a second, as ratios within one run.
 
 `python -m bench.hdfs [--files N] [--rounds N]`. Whole commands, each a process of its own, by turns: `run -m --only
-hdfs` by Hadoop's own client and over WebHDFS, `hdfs dfs -checksum` of the same files in one JVM; and for both sides
-`run -m` with `run -i` against DistCp `-update` with nothing to copy, which compares the same checksums, as it is by
-default and with as many maps and listing threads as the tool has requests under way. The same of one file alone shows
-what the start takes. Then clients that run already, and `--deep` against a raw read of the same bytes.
+hdfs` by Hadoop's own client, over WebHDFS, and as it is by default; `hdfs dfs -checksum` of the same files in one JVM;
+and for both sides `run -m` with `run -i` against DistCp `-update` with nothing to copy, which compares the same
+checksums, as it is by default and with as many maps and listing threads as the tool has requests under way. The same of
+one file alone shows what the start takes. Then clients that run already, and `--deep` against a raw read of the same
+bytes.
 
-What limits: over WebHDFS a checksum is two HTTP requests, and the DataNode makes a DFSClient for each and closes the
+What limits: over WebHDFS a checksum is an HTTP request, and the DataNode makes a DFSClient for each and closes the
 connection; by Hadoop's own client it is one short stream to the DataNode, which closes that
 one, too. With all servers on the same cores as the tool it is CPU time, else latency.
 """
@@ -36,6 +37,7 @@ from tests.files import rpc_endpoint, where
 from tests.lab import Cluster, ClusterSpec, Lab
 
 BIG = 256 << 20
+MANY = 20_000
 PER_FOLDER = 1_000
 """Of the lab's `hdfs_put_many`."""
 
@@ -80,6 +82,7 @@ class _Commands:
             {
                 "native": partial(self._write, "/bench", "native", count),
                 "webhdfs": partial(self._write, "/bench", "webhdfs", count),
+                "auto": partial(self._write, "/bench", "auto", count),
                 "check": partial(self._check, "native"),
                 "checksum": partial(self._checksum, globs),
                 "distcp": partial(self._run, "org.apache.hadoop.tools.DistCp", distcp),
@@ -93,7 +96,9 @@ class _Commands:
         servers = "CPU time of DataNode and tool, which share the cores"
         mine, theirs = "run -m, native", "hdfs dfs -checksum"
         _ratio(mine, "run -m, webhdfs", count, taken["native"], taken["webhdfs"], "0.2", servers)
-        _ratio(mine, theirs, count, taken["native"], taken["checksum"], "0.33", servers)
+        _ratio(mine, theirs, count, taken["native"], taken["checksum"], "0.33" if count >= MANY else "1", servers)
+        for client in ("auto", "webhdfs"):
+            _ratio(f"run -m, {client}", theirs, count, taken[client], taken["checksum"], "1", servers)
         for name in ("distcp", "distcp, 16 maps"):
             _ratio("run -m and run -i, native", name, count, both, taken[name], "0.67", "the start of Spark")
         _ratio(mine, theirs, 1, taken["one file"], taken["checksum of one"], "", "the start of Python and of a JVM")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import signal
 import sys
@@ -62,6 +63,8 @@ def _are_handled() -> bool:
 def loading(started: Callable[[], object] | None = None) -> Iterator[None]:
     """Make a signal end the process at once while modules are imported: that takes long, and nothing has begun yet.
 
+    Without the garbage collector, which takes a tenth of that time, and finds nothing.
+
     `started` ends what has begun to start beside it, without waiting for it. An exception that is raised in a
     half-imported module may be swallowed there, or shown as a traceback. Where another program has called `main`, its
     own handlers stay.
@@ -72,9 +75,11 @@ def loading(started: Callable[[], object] | None = None) -> Iterator[None]:
         return
     _started = started
     end_at_once()
+    gc.disable()
     try:
         yield
     finally:
+        gc.enable()
         handle_signals()
         _started = None
 

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import atexit
+import hashlib
 import importlib.util
 import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import IO
 
+from status_tool.cache import cache_folder
 from status_tool.errors import ConfigurationError
+from status_tool.temporary import held_folder
 
 JAR = "status-tool-coprocessors.jar"
 """The trackers, and what reads HDFS by Hadoop's client."""
 PACKAGE = Path(__file__).parents[1]
+READER = Path("io", "github", "statustool", "hdfs")
+"""The Java package that reads HDFS. It needs nothing else of the jar."""
+_COMPILER = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "-proc:none", "-nowarn", "--release", "17")
 _HADOOP = ("hadoop-client-api-*.jar", "hadoop-client-runtime-*.jar", "slf4j-api-*.jar")
 """Hadoop's client as Spark ships it, with all that it needs."""
 
@@ -68,11 +78,46 @@ def hadoop_jars() -> Sequence[Path]:
 
 
 def hadoop_class_path() -> str:
-    """Return the class path for `java -cp`: our jar and Hadoop's client.
+    """Return the class path for `java -cp`: what reads HDFS, and Hadoop's client.
 
     Raises `ConfigurationError` if one is missing.
     """
-    return os.pathsep.join(map(str, (jar(), *hadoop_jars())))
+    hadoop = os.pathsep.join(map(str, hadoop_jars()))
+    try:
+        ours = jar()
+    except ConfigurationError:
+        if (compiled := _compiled(hadoop)) is None:
+            raise
+        ours = compiled
+    return f"{ours}{os.pathsep}{hadoop}"
+
+
+@cache
+def _compiled(hadoop: str) -> Path | None:
+    """Return a folder with the classes that read HDFS, compiled from their sources; None if that is not possible.
+
+    An installation without the jar has the sources. Compiling takes about a second, once if there is a cache.
+    """
+    places = (PACKAGE.parent / "coprocessor_stubs" / "src" / "main" / "java", PACKAGE / "assets")
+    sources = next(filter(None, (sorted((place / READER).glob("[A-Z]*.java")) for place in places)), [])
+    if not sources:
+        return None
+    cached, key = cache_folder(), hashlib.sha256(b"".join(file.read_bytes() for file in sources)).hexdigest()[:16]
+    kept = None if cached is None else cached / f"reader-{key}"
+    if kept is not None and kept.is_dir():
+        return kept
+    folder = held_folder()[0] if cached is None else Path(tempfile.mkdtemp(prefix="compiling-", dir=cached))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    compiler = java("Hadoop's own client").resolve().with_name("javac")
+    try:
+        subprocess.run([compiler, *_COMPILER, "-cp", hadoop, "-d", folder, *sources], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    if kept is None:
+        return folder
+    with suppress(OSError):  # another run was faster
+        folder.rename(kept)
+    return kept
 
 
 def hbase_class_path(home: Path | None) -> str:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from urllib3.exceptions import HTTPError
 
+from status_tool.clients.datanodes import KnownDataNodes
 from status_tool.clients.file_client import FileClient, SharedClients
 from status_tool.clients.hdfscli import (
     BUSY,
@@ -124,6 +125,7 @@ class WebHdfs(FileClient):
         self.endpoint = endpoint
         waits = (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
         self._datanodes = Servers(2 * load.concurrency, waits, endpoint.trust)
+        self._known = KnownDataNodes(waits)
         self._namenodes = [
             client_of(url, endpoint.user, 2 * load.concurrency, waits, endpoint.trust, endpoint.token)
             for url in endpoint.urls
@@ -182,7 +184,8 @@ class WebHdfs(FileClient):
 
     def checksum(self, path: str) -> tuple[str, bytes]:
         """Return the algorithm's name and the raw bytes of GETFILECHECKSUM."""
-        answer = json.loads(self._from_datanode("GETFILECHECKSUM", path))["FileChecksum"]
+        data = self._known.get(path, self._limit.wait) or self._from_datanode("GETFILECHECKSUM", path)
+        answer = json.loads(data)["FileChecksum"]
         return answer["algorithm"], bytes.fromhex(answer["bytes"])
 
     def checksums(self, paths: Sequence[str]) -> list[tuple[str, bytes] | Refused]:
@@ -240,7 +243,10 @@ class WebHdfs(FileClient):
                     # The NameNode takes minutes to notice; until then it names another one only by chance.
                     passed_over += 1
                     continue
-                return self._follow(location, consume)
+                answer = self._follow(location, consume)
+                if op == "GETFILECHECKSUM":
+                    self._known.learn(location, path)
+                return answer
             except _DataNodeFailed as failure:
                 avoid, tried = failure.host, tried + 1
                 self._failed[urlsplit(location).netloc] = time.monotonic()
@@ -304,6 +310,7 @@ class WebHdfs(FileClient):
                 # Several threads fail at once: only the first switches, or they would pass over the active one.
                 if self.active == at:
                     self.active = (at + 1) % len(self.endpoint.urls)
+                    self._known.forget()
                 turn += 1
                 all_tried = turn % len(self.endpoint.urls) == 0
                 if all_tried and time.monotonic() >= deadline:

@@ -15,7 +15,7 @@ from status_tool.clients.config import HdfsClient, Settings
 from status_tool.clients.delegation_tokens import delegated
 from status_tool.clients.hdfs_native import Hdfs, NativeHdfs, RpcEndpoint, native_hdfs, rpc_endpoint_of
 from status_tool.clients.hdfscli import Refused
-from status_tool.clients.java import jar
+from status_tool.clients.java import hadoop_class_path
 from status_tool.clients.mount_table import Mounts, mounts_below
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
 from status_tool.errors import ConfigurationError, StatusToolError
@@ -87,9 +87,9 @@ def files_endpoint(
 def _tell_without_jar() -> None:
     """Say once, even without -v, that a tool installed without our jar reads many files slowly."""
     try:
-        jar()
+        hadoop_class_path()
     except ConfigurationError as error:
-        print(f"status-tool: reading HDFS over WebHDFS, which is about five times slower: {error}", file=sys.stderr)
+        print(f"status-tool: reading HDFS over WebHDFS, which is slower: {error}", file=sys.stderr)
 
 
 def identity_of(

@@ -89,48 +89,71 @@ class _Queues:
             self._marks = marks if len(marks) <= MOST_MARKS else [*marks[1:-1:2], marks[-1]]
             return self._until
 
-    def wait(self, wait_s: float) -> bool:
-        """Return True if everything appended before this call was applied within `wait_s`."""
+    def wait(self, wait_s: float, stop: threading.Event) -> bool:
+        """Return True if everything appended before this call was applied within `wait_s`, unless `stop` is set."""
         began = time.monotonic()
         while self.shipped_until() < began:
-            if time.monotonic() - began > wait_s:
+            if time.monotonic() - began > wait_s or stop.wait(POLL_S):
                 return False
-            time.sleep(POLL_S)
         return True
 
 
-def prove(
-    asked: RowsAsked,
-    slave: Settings,
-    question: Question,
-    rows: Iterable[Row],
-    outcome: Outcome,
-    wait_s: float,
-    say: Say,
-    counted: RowsCounted = NOT_COUNTED,
-) -> RowProofs:
-    """Compare the tables that the outcome leaves in doubt, and keep what is proven in the slave's state table.
+class RowComparison:
+    """Comparison of the tables that `--rows` asks for: what streams leave in doubt, or all of them.
 
-    `outcome` has an overview; `rows` are the `server` and `digest` rows of FILE. Raises `ConnectionFailed`, and
-    `StatusFileError` where the clusters are not those of the question.
+    All of them need not wait for the streams: `begin` compares them beside Spark's start.
     """
-    tables = tables_in_doubt(question, outcome, asked.every)
-    if not tables or question.peer is None:
-        return NO_PROOFS
-    say(f"comparing the rows of {len(tables)} tables")
-    known = list(rows)
-    wait_s = max(DRAIN_S, wait_s)
-    if asked.master is None:
-        way = _by_file(known, slave, question, tables, wait_s, say, counted)
-    else:
-        way = _by_master(asked.master, slave, question, tables, wait_s, say, counted)
-    pending = frozenset() if way.drained else _waiting_for_queues(tables, outcome)
-    compared = [table for table in tables if table not in pending]
-    results = _glance(way, compared)
-    results |= _at_once(question, way.compare_one, [table for table in compared if table not in results])
-    proofs = _proofs(results, pending, asked.master or slave, question.scope.max_problems)
-    until_ms = proven_until(row for row in known if row["kind"] == "server")
-    return _recorded(proofs, results, slave, question, outcome, until_ms)
+
+    def __init__(
+        self,
+        asked: RowsAsked,
+        slave: Settings,
+        question: Question,
+        rows: Iterable[Row],
+        wait_s: float,
+        say: Say,
+        stop: threading.Event,
+    ) -> None:
+        """Prepare it. `rows` are the `server` and `digest` rows of FILE; `stop` withdraws all requests."""
+        self._asked, self._slave, self._question, self._say, self._stop = asked, slave, question, say, stop
+        self._known, self._wait_s = list(rows), max(DRAIN_S, wait_s)
+        self._way: _Way | None = None
+        self._results: dict[str, Result] = {}
+
+    def begin(self, counted: RowsCounted = NOT_COUNTED) -> None:
+        """Compare all tables, if nothing of them can be in a queue. Raises as `proofs` does."""
+        tables = tuple(sorted(self._question.shipped))
+        if tables and self._question.peer is not None:
+            self._way = self._way_to(tables, counted)
+            self._compare(self._way, tables if self._way.drained else ())
+
+    def proofs(self, outcome: Outcome, counted: RowsCounted = NOT_COUNTED) -> RowProofs:
+        """Compare what is left, and keep what is proven in the slave's state table.
+
+        `outcome` has an overview, and was read before anything was compared: what the slave sees later ends a proof.
+        Raises `ConnectionFailed`, and `StatusFileError` where the clusters are not those of the question.
+        """
+        question, known = self._question, self._known
+        tables = tables_in_doubt(question, outcome, self._asked.every)
+        if not tables or question.peer is None:
+            return NO_PROOFS
+        way = self._way or self._way_to(tables, counted)
+        pending = frozenset() if way.drained else _waiting_for_queues(tables, outcome)
+        self._compare(way, [table for table in tables if table not in pending])
+        proofs = _proofs(self._results, pending, self._asked.master or self._slave, question.scope.max_problems)
+        until_ms = proven_until(row for row in known if row["kind"] == "server")
+        return _recorded(proofs, self._results, self._slave, question, outcome, until_ms)
+
+    def _way_to(self, tables: Sequence[str], counted: RowsCounted) -> _Way:
+        self._say(f"comparing the rows of {len(tables)} tables")
+        asked, rest = self._asked, (self._slave, self._question, tables, self._wait_s, self._say, counted, self._stop)
+        return _by_file(self._known, *rest) if asked.master is None else _by_master(asked.master, *rest)
+
+    def _compare(self, way: _Way, tables: Sequence[str]) -> None:
+        new = [table for table in tables if table not in self._results]
+        self._results |= _glance(way, new)
+        left = [table for table in new if table not in self._results]
+        self._results |= _at_once(self._question, way.compare_one, left, self._stop)
 
 
 def _glance(way: _Way, tables: Sequence[str]) -> dict[str, Result]:
@@ -162,6 +185,7 @@ def _by_file(
     wait_s: float,
     say: Say,
     counted: RowsCounted,
+    stop: threading.Event,
 ) -> _Way:
     # FILE says what its rows were, and what was in its queues then.
     drained = question.queues.left_bytes == 0
@@ -171,7 +195,7 @@ def _by_file(
 
     def first_look(names: Sequence[str]) -> dict[str, Result]:
         usable = [filed[name] for name in names if _unusable(filed.get(name), there, question, name) is None]
-        return {result.table: result for result in equal_to_file(there, usable, counted)}
+        return {result.table: result for result in equal_to_file(there, usable, counted, stop)}
 
     def compare_one(stop: threading.Event, table: str) -> Result:
         digests = filed.get(table)
@@ -191,9 +215,10 @@ def _by_master(
     wait_s: float,
     say: Say,
     counted: RowsCounted,
+    stop: threading.Event,
 ) -> _Way:
     queues = _Queues(master, str(question.peer["id"]) if question.peer is not None else "")
-    drained = queues.wait(wait_s)
+    drained = queues.wait(wait_s, stop)
     ours, theirs = describe_both(master, slave, tables, say)
     _refuse_other("master", ours, question.master)
     _refuse_other("slave", theirs, question.slave)
@@ -206,7 +231,7 @@ def _by_master(
 
     def first_look(names: Sequence[str]) -> dict[str, Result]:
         hows = {name: one for name in names if not isinstance(one := how(name), str)}
-        return equal_at_once(ours, theirs, hows, limits, counted)
+        return equal_at_once(ours, theirs, hows, limits, counted, stop)
 
     def compare_one(stop: threading.Event, table: str) -> Result:
         one = how(table)
@@ -259,12 +284,13 @@ def _refuse_other(side: str, cluster: DescribedCluster, asked: Header) -> None:
         )
 
 
-def _at_once(question: Question, compare_one: CompareOne, tables: Sequence[str]) -> dict[str, Result]:
-    """Compare several tables at a time. Ctrl-C withdraws their requests.
+def _at_once(
+    question: Question, compare_one: CompareOne, tables: Sequence[str], stop: threading.Event
+) -> dict[str, Result]:
+    """Compare several tables at a time. Ctrl-C withdraws their requests by `stop`.
 
     What goes wrong with one leaves it in doubt, and no other.
     """
-    stop = threading.Event()
 
     def one(table: str) -> Result:
         try:

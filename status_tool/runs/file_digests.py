@@ -108,8 +108,9 @@ def digest_rows(
     rows: Iterable[Row],
     say: Callable[[str], None],
     counted: RowsCounted = NOT_COUNTED,
+    stop: threading.Event | None = None,
 ) -> Iterator[NewRow]:
-    """Yield the `digest` rows of the master's tables, after the barrier.
+    """Yield the `digest` rows of the master's tables, after the barrier; `stop` withdraws the requests.
 
     Raises `ConnectionFailed` without an answer.
     """
@@ -121,7 +122,7 @@ def digest_rows(
         say(
             f"digesting the rows of {printable.counted(len(some), 'table')} ({some[0]}{', …' if len(some) > 1 else ''})"
         )
-        yield from _digested(cluster, {table: hows[table] for table in some}, counted)
+        yield from _digested(cluster, {table: hows[table] for table in some}, counted, stop)
 
 
 def _described(cluster: DescribedCluster, table: str) -> Comparable:
@@ -131,9 +132,11 @@ def _described(cluster: DescribedCluster, table: str) -> Comparable:
     return comparable(cluster, cluster, table, families, ())
 
 
-def _digested(cluster: DescribedCluster, hows: Mapping[str, Comparable], counted: RowsCounted) -> Iterator[NewRow]:
+def _digested(
+    cluster: DescribedCluster, hows: Mapping[str, Comparable], counted: RowsCounted, stop: threading.Event | None
+) -> Iterator[NewRow]:
     asked = Query({table: how.families for table, how in hows.items()}, os.urandom(16), now_ms())
-    with Requests(cluster.settings, asked) as requests:
+    with Requests(cluster.settings, asked, stop) as requests:
         parts = tiles(hows, ((one.table, one.start) for one in requests.regions()))
         answered = requests.ask(parts, counted)
     if answered.unanswered:
@@ -239,7 +242,10 @@ def compare_with_file(
 
 
 def equal_to_file(
-    slave: DescribedCluster, filed: Sequence[FiledTable], counted: RowsCounted = NOT_COUNTED
+    slave: DescribedCluster,
+    filed: Sequence[FiledTable],
+    counted: RowsCounted = NOT_COUNTED,
+    stop: threading.Event | None = None,
 ) -> Iterator[Result]:
     """Yield the results of tables that are at once as FILE digested them. Raises `ConnectionFailed`."""
     lasting = [one for one in filed if not one.is_outdated]
@@ -250,14 +256,18 @@ def equal_to_file(
         families = {one.table: one.families for one in tables}
         for some in chunks(list(families), REQUEST_TABLES):
             asked = Query({name: families[name] for name in some}, key, cut_ms)
-            yield from _equal_at_once(slave, [one for one in tables if one.table in asked.tables], asked, counted)
+            yield from _equal_at_once(slave, [one for one in tables if one.table in asked.tables], asked, counted, stop)
 
 
 def _equal_at_once(
-    slave: DescribedCluster, tables: Sequence[FiledTable], asked: Query, counted: RowsCounted
+    slave: DescribedCluster,
+    tables: Sequence[FiledTable],
+    asked: Query,
+    counted: RowsCounted,
+    stop: threading.Event | None,
 ) -> Iterator[Result]:
     parts = dict(enumerate(TableRange(one.table, interval) for one in tables for interval in one.ranges))
-    with Requests(slave.settings, asked) as requests:
+    with Requests(slave.settings, asked, stop) as requests:
         answered = requests.ask(parts, counted)
     for one in tables:
         own = {number: part for number, part in parts.items() if part.table == one.table}

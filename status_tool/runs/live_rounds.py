@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -22,7 +23,7 @@ from status_tool.gather.snapshot import Snapshot
 from status_tool.report.progress import Progress
 from status_tool.runs.answer import Comparison, Last, always
 from status_tool.runs.check import Check, session_of
-from status_tool.runs.compare_rows import prove
+from status_tool.runs.compare_rows import RowComparison
 from status_tool.runs.kept_words import forget_tables, record_words
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.question import Question, SideFacts, question_of, refuse_pruned
@@ -64,6 +65,10 @@ class Both:
     def is_stuck(self) -> bool:
         """Return True if another round would read the same."""
         return not (self.slave.unsettled or self.look.left_open)
+
+
+Comparing = Callable[[Both], RowComparison]
+"""Returns the comparison of rows for the last round."""
 
 
 class Master(ABC):
@@ -116,11 +121,11 @@ class LiveRounds:
         ):
             # The JVM takes seconds to start: meanwhile the trackers flush, and the slave's rows, if few, are read.
             first = pool.submit(self._read)
-            with session_of(self.check) as spark:
-                outcome = self._until_decided(spark, first.result(), samples)
+            with self._rows(pool, first) as rows, session_of(self.check) as spark:
+                outcome = self._until_decided(spark, first.result(), samples, rows)
                 return _with_notices(outcome, *self.told, samples().notice(_lacking(outcome)))
 
-    def _until_decided(self, spark: SparkSession, sides: Both, samples: Repeating) -> Outcome:
+    def _until_decided(self, spark: SparkSession, sides: Both, samples: Repeating, compared: Comparing) -> Outcome:
         # With proofs by rows the comparison is repeated: files get what the rows have settled.
         by_rows = self.check.rows is not None or bool(samples().unequal)
         by_streams = dataclasses.replace(self.check, debug_dir=None, lists=()) if by_rows else self.check
@@ -133,7 +138,7 @@ class LiveRounds:
             sides = self._read_again()
         if not by_rows:
             return outcome
-        return self._answer(spark, sides, self.check, always, self._proofs(sides, outcome, samples()))
+        return self._answer(spark, sides, self.check, always, self._proofs(sides, outcome, samples(), compared))
 
     def _is_last(self, sides: Both, outcome: Outcome) -> bool:
         if outcome.verdict is Verdict.COMPLETE or self._is_over() or self.master.is_decided(outcome):
@@ -186,10 +191,36 @@ class LiveRounds:
         rows = side.rows_of("sample") if wanted else []
         return repeating(self.settings, rows, check.sample_s) if rows else nullcontext(Repeated)
 
-    def _proofs(self, sides: Both, outcome: Outcome, repeated: Repeated) -> RowProofs:
+    @contextmanager
+    def _rows(self, pool: ThreadPoolExecutor, first: Future[Both]) -> Iterator[Comparing]:
+        """Let rows be compared. All tables are at once, if there is no second round: it would read the slave anew."""
+        stop = threading.Event()
+        wanted = self.check.rows is not None and self.check.rows.every and self._is_over()
+        begun = pool.submit(lambda: self._compared(first.result(), stop)) if wanted else None
+        try:
+            yield lambda sides: self._comparison(sides, stop) if begun is None else begun.result()
+        finally:
+            stop.set()
+
+    def _compared(self, sides: Both, stop: threading.Event) -> RowComparison:
+        comparison = self._comparison(sides, stop)
+        # What Spark has still to read of the slave may be newer than the rows that are compared now, and a proof that
+        # is kept ends by what the slave saw after it.
+        if self.scratch.is_near:
+            with rows_shown(self.progress) as counted:
+                comparison.begin(counted)
+        return comparison
+
+    def _comparison(self, sides: Both, stop: threading.Event) -> RowComparison:
+        assert self.check.rows is not None
+        known = sides.look.side.rows_of("server", "digest")
+        wait_s = self.check.wait_s
+        return RowComparison(self.check.rows, self.settings, sides.question, known, wait_s, self.say, stop)
+
+    def _proofs(self, sides: Both, outcome: Outcome, repeated: Repeated, compared: Comparing) -> RowProofs:
         """Compare rows: those that `--rows` asks for, else the samples that are not equal."""
-        side, asked = sides.look.side, self.check.rows
-        if asked is None:
+        side = sides.look.side
+        if self.check.rows is None:
             return disprove(
                 self.settings,
                 sides.question,
@@ -199,10 +230,9 @@ class LiveRounds:
                 sides.slave.rows,
                 lambda: segment_rows(self._read().slave),
             )
+        comparison = compared(sides)
         with rows_shown(self.progress) as counted:
-            known = side.rows_of("server", "digest")
-            wait_s = self.check.wait_s
-            return prove(asked, self.settings, sides.question, known, outcome, wait_s, self.say, counted)
+            return comparison.proofs(outcome, counted)
 
 
 def question_in(side: MasterSide, slave: SideFacts, check: Check) -> Question:

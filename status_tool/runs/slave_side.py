@@ -49,6 +49,11 @@ class Scratch:
     """Where `gather` may put the slave's rows: a file, if Spark's tasks run on this machine."""
 
     @property
+    def is_near(self) -> bool:
+        """Return True if `gather` has put the slave's rows there."""
+        return self.near is not None and self.near.exists()
+
+    @property
     def files(self) -> Path:
         """File for the slave's files if only this process reads them."""
         return self.folder / "slave-files.parquet"
@@ -122,7 +127,7 @@ def gather(settings: Settings, request: Request, say: Say, scratch: Scratch) -> 
 def slave_rows(spark: SparkSession, gathered: Snapshot, scratch: Scratch) -> DataFrame | pa.Table:
     """Return all rows of the slave: held by this process if they are few, else read by Spark."""
     rows: DataFrame | pa.Table
-    if scratch.near is not None and scratch.near.exists():
+    if scratch.near is not None and scratch.is_near:
         rows = pq.read_table(scratch.near)
     else:
         rows = spark_source.load(spark, source_of(_shared_out(_left_to_spark(gathered), spark)))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +24,7 @@ from status_tool.clients.webhdfs import WebHdfs
 from status_tool.errors import Interrupted, StatusToolError, UsageError
 from status_tool.gather.hdfs_side import NAMENODE_INFO
 from status_tool.gather.parallel_reading import read_all
-from status_tool.gather.snapshot import PackedRows, Request, Snapshot, Together, snapshot
+from status_tool.gather.snapshot import NO_ROWS, PackedRows, Request, Snapshot, Together, snapshot
 from status_tool.printable import counted
 from status_tool.report.progress import Progress
 from status_tool.rules.tables import AGE_COLUMNS
@@ -74,6 +76,7 @@ def write_side(
     with no_process_left(), no_token_left(), journaling(path, request) as (request, journal), ExitStack() as running:
         samples = running.enter_context(_samples(settings, request, path))
         gathered = snapshot(settings, request, say)
+        digested = running.enter_context(_digesting_all(settings, request, gathered, say, progress or Progress()))
         later, facts = 0, list[Row]()
         with ExitStack() as shown, open_writer(path, gathered.header, key) as writer:
             say("reading streams and files" if request.hdfs else "reading streams")
@@ -86,16 +89,14 @@ def write_side(
                     journal.add(batch)
                 if request.rows == "doubtful":
                     facts += batch.filter(pc.equal(batch.column("kind"), "fact")).select(["table", "state"]).to_pylist()
-            if request.rows:
-                side = SideFacts(gathered.header, gathered.rows)
-                tables = (
-                    shipped_tables(side, request.only)
-                    if request.rows == "all"
-                    else doubtful_tables(side, facts, gathered.regions.rows(*AGE_COLUMNS), request.only)
-                )
+            if request.rows == "doubtful":
+                side, regions = SideFacts(gathered.header, gathered.rows), gathered.regions.rows(*AGE_COLUMNS)
+                tables = doubtful_tables(side, facts, regions, request.only)
                 counted = shown.enter_context(rows_shown(progress or Progress()))
                 for batch in batches(digest_rows(settings, tables, gathered.rows, say, counted)):
                     writer.write(batch)
+            for batch in digested().read(0):
+                writer.write(batch)
             for batch in batches(samples()):
                 writer.write(batch)
             writer.header = dataclasses.replace(writer.header, read_until_ms=now_ms())
@@ -125,6 +126,31 @@ def _samples(settings: Settings, request: Request, path: Path) -> AbstractContex
     if request.side != MASTER or not request.hbase or not request.sample_s or is_legacy_name(path):
         return nullcontext(list)
     return sampling(settings, request.only, request.sample_s)
+
+
+@contextmanager
+def _digesting_all(
+    settings: Settings, request: Request, gathered: Snapshot, say: Say, progress: Progress
+) -> Iterator[Callable[[], PackedRows]]:
+    """Digest the rows of all tables meanwhile, if the request is about all. Call the yielded function for the rows.
+
+    After the files, if there are any: reading them may take hours, and digests with a TTL are void after minutes.
+    """
+    if request.rows != "all":
+        yield lambda: NO_ROWS
+        return
+    tables, stop = shipped_tables(SideFacts(gathered.header, gathered.rows), request.only), threading.Event()
+
+    def digested() -> PackedRows:
+        with rows_shown(progress) as counted:
+            return PackedRows.of(digest_rows(settings, tables, gathered.rows, say, counted, stop))
+
+    with ThreadPoolExecutor(1, "row-digests") as pool:
+        begun = None if request.hdfs else pool.submit(digested)
+        try:
+            yield digested if begun is None else begun.result
+        finally:
+            stop.set()
 
 
 UNASKED_FILES = 10_000

@@ -38,7 +38,7 @@ PARTS = 64
 SPLIT_PAGES = 512
 """And until this many pages, or the whole tree, have been listed: so a single branch with everything is split, too."""
 PART_FILES = 5_000
-LARGE_FILES = 2_000
+LARGE_FILES = 500
 """From so many on files are read by Hadoop's own client: its start costs what WebHDFS does for some hundred."""
 LOOK_PAGES = 64
 """Number of pages that are listed to see how large a tree is."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,11 +15,13 @@ from typing import Any
 
 import pytest
 
+from status_tool.cache import CACHE_VARIABLE
 from status_tool.cli.main import main
 from status_tool.clients import hdfs_native, patience
 from status_tool.clients.config import HdfsClient, Settings, SiteConfig
 from status_tool.clients.hdfs_native import NativeHdfs, RpcEndpoint, no_process_left
 from status_tool.clients.hdfscli import Refused
+from status_tool.clients.java import READER, _compiled, hadoop_class_path
 from status_tool.clients.webhdfs import Load
 from status_tool.errors import EXIT_ERROR, ConfigurationError, ConnectionFailed, Interrupted
 from status_tool.gather import hdfs_side
@@ -447,6 +450,24 @@ def test_it_does_not_start_early_where_nothing_is_known(fake: Path) -> None:
     assert pids(fake) == []
 
 
+def test_without_the_jar_what_reads_hdfs_is_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As an installation that was built without Maven has it: its sources."""
+    package, sources = tmp_path / "status_tool", REPOSITORY / "coprocessor_stubs" / "src" / "main" / "java"
+    shutil.copytree(sources / READER, package / "assets" / READER)
+    monkeypatch.setattr("status_tool.clients.java.PACKAGE", package)
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    _compiled.cache_clear()
+    folder = Path(hadoop_class_path().split(":")[0])
+    assert folder.parent == tmp_path / "cache"
+    assert (folder / READER / "HdfsReader.class").is_file()
+    monkeypatch.setattr(subprocess, "run", None)
+    _compiled.cache_clear()
+    assert Path(hadoop_class_path().split(":")[0]) == folder
+    _compiled.cache_clear()
+    monkeypatch.undo()
+    assert "coprocessors.jar" in hadoop_class_path()
+
+
 def test_a_tool_without_the_jar_says_so_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -456,7 +477,7 @@ def test_a_tool_without_the_jar_says_so_once(
     for _ in range(2):
         hdfs_side._tell_without_jar()
     [line] = capsys.readouterr().err.splitlines()
-    assert "over WebHDFS, which is about five times slower: status-tool-coprocessors.jar is not here: build it" in line
+    assert "over WebHDFS, which is slower: status-tool-coprocessors.jar is not here: build it" in line
     monkeypatch.undo()
     hdfs_side._tell_without_jar.cache_clear()
     hdfs_side._tell_without_jar()

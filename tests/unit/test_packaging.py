@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from status_tool.cli.main import main
-from status_tool.clients.java import JAR
+from status_tool.clients.java import JAR, READER
 from status_tool.spark.home import BELOW, OLDEST
 from tests.pair import REPOSITORY
 
@@ -191,6 +191,8 @@ def test_an_installation_from_a_checkout_has_the_jar_or_says_so(has_jar: bool, t
     target.mkdir(parents=True)
     if has_jar:
         (target / JAR).write_bytes(b"jar")
+    sources = Path("coprocessor_stubs", "src", "main", "java") / READER
+    shutil.copytree(REPOSITORY / sources, tree / sources)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "-v"]
     done = subprocess.run(
         [*pip, "--no-deps", "--no-build-isolation", "--no-index", "-w", tmp_path, tree],
@@ -200,5 +202,7 @@ def test_an_installation_from_a_checkout_has_the_jar_or_says_so(has_jar: bool, t
         check=True,
     )
     (wheel,) = tmp_path.glob("*.whl")
-    assert (f"status_tool/assets/{JAR}" in zipfile.ZipFile(wheel).namelist()) == has_jar
+    names = zipfile.ZipFile(wheel).namelist()
+    assert (f"status_tool/assets/{JAR}" in names) == has_jar
+    assert (f"status_tool/assets/{READER}/HdfsReader.java" in names) != has_jar
     assert ("built without the trackers' jar" in done.stdout + done.stderr) != has_jar

@@ -8,15 +8,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from status_tool.cli.run import MANY_FILES_BYTES, _has_many_files
+from status_tool.clients.config import HdfsClient
 from status_tool.errors import ConnectionFailed
 from status_tool.gather.snapshot import Snapshot
 from status_tool.runs import live_rounds
 from status_tool.runs.answer import Last
 from status_tool.runs.check import Check
+from status_tool.runs.compare_rows import RowsAsked
 from status_tool.runs.live import FixedMaster
 from status_tool.runs.live_rounds import Look, Master
 from status_tool.runs.master_side import MasterSide
@@ -65,8 +69,10 @@ class Rounds:
         outcome = next(self.outcomes)
         return replace(outcome, overview=Overview((), ())) if last(outcome) else outcome
 
-    def run(self, master: Master, left_s: float) -> Outcome:
-        check, scratch = Check(Path("f"), Scope()), Scratch(Path("/nowhere"), None)
+    def run(
+        self, master: Master, left_s: float, rows: RowsAsked | None = None, near: Path = Path("/nowhere")
+    ) -> Outcome:
+        check, scratch = Check(Path("f"), Scope(), rows=rows), Scratch(Path("/nowhere"), near)
         deadline = time.monotonic() + left_s
         return live_rounds.LiveRounds(NO_SETTINGS, check, master, deadline, lambda _: None, scratch).run()
 
@@ -148,3 +154,55 @@ def test_a_side_that_is_away_is_asked_again_by_followers_alone(monkeypatch: pyte
     seen = Loses(monkeypatch, INCOMPLETE, COMPLETE)
     with pytest.raises(ConnectionFailed, match="away"):
         seen.run(FixedMaster(FILE, lambda _: None), 1000.0)
+
+
+@pytest.mark.parametrize(
+    ("left_s", "is_near", "every", "begins"),
+    [(0.0, True, True, True), (0.0, True, False, False), (0.0, False, True, False), (1000.0, True, True, False)],
+)
+def test_rows_are_compared_beside_spark_only_once_the_slave_is_read_for_good(
+    left_s: float, is_near: bool, every: bool, begins: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A proof that is kept ends by what the slave saw after it was read: nothing may be read of it after its rows."""
+    seen = Rounds(monkeypatch, INCOMPLETE, *([] if left_s == 0 else [COMPLETE]), COMPLETE)
+
+    class Compared:
+        def __init__(self, *_: Any) -> None:
+            pass
+
+        def begin(self, _: Any) -> None:
+            seen.done.append("rows")
+
+        def proofs(self, *_: Any) -> None:
+            seen.done.append("proofs")
+
+    monkeypatch.setattr(live_rounds, "RowComparison", Compared)
+    monkeypatch.setattr(MasterSide, "rows_of", lambda *_: [])
+    near = tmp_path / "near"
+    if is_near:
+        near.touch()
+    seen.run(FixedMaster(FILE, lambda _: None), left_s, RowsAsked(None, every), near)
+    each = ["slave", "question"]
+    assert seen.done == [*each, *(["rows"] * begins), *(each if left_s else []), "proofs"]
+
+
+@pytest.mark.parametrize("size", [MANY_FILES_BYTES - 1, MANY_FILES_BYTES, None])
+@pytest.mark.parametrize(
+    ("client", "explain", "expected"),
+    [
+        (None, False, None),
+        (HdfsClient.AUTO, False, None),
+        (HdfsClient.AUTO, True, False),
+        (HdfsClient.NATIVE, False, True),
+        (HdfsClient.WEBHDFS, False, False),
+    ],
+)
+def test_hadoops_own_client_begins_early_where_the_file_is_as_of_many_files(
+    size: int | None, client: HdfsClient | None, explain: bool, expected: bool | None, tmp_path: Path
+) -> None:
+    """Or where it is asked for."""
+    file = tmp_path / "file"
+    if size is not None:
+        file.write_bytes(bytes(size))
+    one = SimpleNamespace(hdfs_client=client, explain=explain, status_file=None, output=file)
+    assert _has_many_files(one) == (expected if expected is not None else size == MANY_FILES_BYTES)
