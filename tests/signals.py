@@ -1,7 +1,7 @@
 """Signals at random moments: `python -m tests.signals 200` sends so many to checks of the sample and counts the ends.
 
 `python -m tests.signals 200 SEED COMMAND` does so with another one of `COMMANDS`; `clusters` starts a pair of clusters
-and shares the signals out among the four commands that talk to them.
+and shares the signals out among the commands that talk to them.
 
 Half of the signals are for the run alone, a quarter for it and all that it has started, as a service manager sends
 them, and a quarter for Spark's JVM a moment before the run itself.
@@ -34,11 +34,13 @@ COMMANDS = {
     "watch": f"watch {OFFLINE} {OUTPUTS} --every 1",
     "write": "run -m -o w.status --all-files --wait 3 --conf-dir MASTER",
     "check": f"run -i FILE {OUTPUTS} --wait 1 --conf-dir SLAVE",
+    "write-rows": "run -m -o w.status --only hbase --rows=all --conf-dir MASTER",
+    "check-rows": f"run -i FILE {OUTPUTS} --rows=all --master-conf MASTER --conf-dir SLAVE",
     "rows": "rows --table orders --master-conf MASTER --conf-dir SLAVE",
     "watch-live": f"watch --master-conf MASTER --conf-dir SLAVE {OUTPUTS} --every 1",
 }
 """The command lines; MASTER and SLAVE stand for the clusters' site files, FILE for the master's status."""
-LIVE = ("write", "check", "rows", "watch-live")
+LIVE = ("write", "check", "write-rows", "check-rows", "rows", "watch-live")
 WHOLE = {"r.html", "m.prom", "m.jsonl", "w.status"}
 """What a run that ends may leave."""
 LAST_S = 5.0

@@ -20,6 +20,7 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -345,20 +346,31 @@ def test_rate_while_executors_come_and_go(pair: Pair, spark: Standalone, tmp_pat
 
 @contextmanager
 def counting_proxy(target: str) -> Iterator[tuple[str, list[float]]]:
-    """A web server before the NameNode's; when (monotonic) it was asked for what a rate counts."""
+    """A web server before the NameNode's and the DataNode's; when (monotonic) it was asked for what a rate counts.
+
+    A file's checksum counts once, whether the NameNode was asked for a redirect or not: the DataNode asks it.
+    """
     asked: list[float] = []
+    datanodes: list[str] = []
 
     class Proxy(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            if "op=" in self.path:
+            is_redirected = "namenoderpcaddress=" in self.path
+            if is_redirected or ("op=" in self.path and "op=GETFILECHECKSUM" not in self.path):
                 asked.append(time.monotonic())
-            answer = requests.get(target + self.path, timeout=60, allow_redirects=False)
+            server = datanodes[0] if is_redirected else target
+            answer = requests.get(server + self.path, timeout=60, allow_redirects=False)
+            content = answer.content
+            if b'"Location"' in content:
+                location = urlsplit(answer.json()["Location"])
+                datanodes.append(f"http://{location.netloc}")
+                content = json.dumps({"Location": location._replace(netloc=self.headers["Host"]).geturl()}).encode()
             self.send_response(answer.status_code)
-            self.send_header("Content-Length", str(len(answer.content)))
+            self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            self.wfile.write(answer.content)
+            self.wfile.write(content)
 
         def log_message(self, format: str, *args: object) -> None:
             pass
