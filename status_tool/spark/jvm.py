@@ -30,6 +30,7 @@ from status_tool.spark.settings import starts_directly
 from status_tool.temporary import held_folder
 
 _POLL_S = 0.02
+_REMOVALS = 10
 _guard = threading.RLock()
 """Held while it is forked: whoever ends it then waits until it is known. A signal's handler may hold it already."""
 _process: subprocess.Popen[bytes] | None = None
@@ -118,7 +119,16 @@ def kill() -> None:
             with suppress(ProcessLookupError):
                 os.killpg(_process.pid, signal.SIGKILL)
         if _folder is not None:
-            shutil.rmtree(_folder, ignore_errors=True)
+            _remove(_folder)
+
+
+def _remove(folder: Path) -> None:
+    """Remove the folder, although threads of the JVM may create files in it until the last of them has ended."""
+    for _ in range(_REMOVALS):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(_POLL_S)
 
 
 def end() -> None:
