@@ -47,9 +47,9 @@ class ChosenRows:
 
     def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return those of a batch."""
-        is_asked = _is_in(batch.column("kind"), self.kinds)
+        is_asked = is_one_of(batch.column("kind"), self.kinds)
         if self.left_out:
-            is_asked = pc.and_not(is_asked, _is_in(batch.column("table"), self.left_out))
+            is_asked = pc.and_not(is_asked, is_one_of(batch.column("table"), self.left_out))
         return batch if pc.all(is_asked).as_py() else batch.filter(is_asked)
 
 
@@ -79,8 +79,9 @@ def with_regions(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield named
 
 
-def _is_in(column: pa.Array, values: Sequence[str]) -> pa.Array:
-    return pc.is_in(column.cast(pa.string()), value_set=pa.array(values, pa.string()))
+def is_one_of(column: pa.Array, values: Sequence[str]) -> pa.Array:
+    """Return whether each of a column's texts, which may be a dictionary's, is one of the values."""
+    return pc.is_in(column.cast(pa.string()), value_set=pa.array(map(str, values), pa.string()))
 
 
 def _groups(file: Path, kinds: Collection[str]) -> list[int]:

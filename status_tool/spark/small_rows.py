@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from status_tool.rules.context import SMALL_KINDS
 from status_tool.rules.tables import TableAge, ages_of, merged_ages
-from status_tool.spark.row_groups import ChosenRows, mapped
+from status_tool.spark.row_groups import ChosenRows, is_one_of, mapped
 from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
 from status_tool.vocabulary.states import FactState
@@ -93,8 +92,7 @@ def _contents(batch: pa.RecordBatch) -> Iterator[Row]:
 
 
 def _where(batch: pa.RecordBatch, column: str, values: Sequence[str]) -> pa.RecordBatch:
-    asked = pa.array(map(str, values), pa.string())
-    return batch.filter(pc.is_in(batch.column(column).cast(pa.string()), value_set=asked))
+    return batch.filter(is_one_of(batch.column(column), values))
 
 
 def _packed(rows: Iterable[Row], side: str) -> Iterator[pa.RecordBatch]:

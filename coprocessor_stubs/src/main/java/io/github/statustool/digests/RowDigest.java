@@ -11,8 +11,8 @@ import org.apache.hadoop.hbase.TagType;
 
 /**
  * Digests cells in HBase's order, in at most {@value #MAX_BUCKETS} buckets of consecutive rows, so that the tool can
- * narrow a difference down without another full read. Every field is hashed together with its length. A cell's type
- * (only Puts are visible) and its tags are not hashed.
+ * narrow a difference down without another full read. A cell's KeyValue is hashed, in which the lengths of its fields
+ * are; its tags are not.
  */
 final class RowDigest {
   static final int MAX_BUCKETS = 64;
