@@ -30,7 +30,8 @@ from status_tool.spark.settings import starts_directly
 from status_tool.temporary import held_folder
 
 _POLL_S = 0.02
-_REMOVALS = 10
+_END_S = 10
+"""For how long at most a killed JVM is waited for: the kernel frees its memory first, which takes long under load."""
 _guard = threading.RLock()
 """Held while it is forked: whoever ends it then waits until it is known. A signal's handler may hold it already."""
 _process: subprocess.Popen[bytes] | None = None
@@ -111,28 +112,31 @@ def end_unused() -> None:
 
 
 def kill() -> None:
-    """End what was started here, without waiting for it; what is about to be started is not."""
+    """End what was started here, and remove its folder; what is about to be started is not."""
     global _is_wanted
     with _guard:
         _is_wanted = False
         if _process is not None and _process.poll() is None:
             with suppress(ProcessLookupError):
                 os.killpg(_process.pid, signal.SIGKILL)
+                _wait_for_last_thread(_process.pid)
         if _folder is not None:
-            _remove(_folder)
+            shutil.rmtree(_folder, ignore_errors=True)
 
 
-def _remove(folder: Path) -> None:
-    """Remove the folder, although threads of the JVM may create files in it until the last of them has ended."""
-    for _ in range(_REMOVALS):
-        shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():
-            return
-        time.sleep(_POLL_S)
+def _wait_for_last_thread(pid: int) -> None:
+    """Wait until the last thread of a killed process has ended: until then it may create files.
+
+    A signal's handler may have interrupted `Popen.wait`, which holds a lock: the kernel is asked without it.
+    """
+    until = time.monotonic() + _END_S
+    with suppress(ChildProcessError):
+        while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None and time.monotonic() < until:
+            time.sleep(_POLL_S)
 
 
 def end() -> None:
-    """The same, and wait."""
+    """The same, and forget it."""
     global _early
     if _early is not None and _early.client is not None:
         # A thread of Py4J tells it of each object that Python has collected, and would print that it cannot, unless it
