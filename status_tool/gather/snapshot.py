@@ -247,7 +247,8 @@ def _hbase(
     say("waiting until every region server has flushed past the barrier")
     live = settle(state, zookeeper, barrier, ROLES[request.side], deadline)
     # The spool before the table: a tracker puts a file's rows into the table before it deletes the file.
-    spooled = _spooled(settings)
+    flushed = {origin_id(server) for (server, _), has_echoed in state.echoes(barrier).items() if has_echoed}
+    spooled = _spooled(settings, flushed)
     # The servers' rows before the heads, which are read last, by `source`: a row vouches for heads that were written
     # before it. Heads read before a row may lack some that it vouches for.
     small = state.descriptors(barrier, spooled)
@@ -611,7 +612,7 @@ def _why_unsettled(servers: Sequence[NewRow]) -> Iterator[str]:
             yield f"{row['server']} has not flushed past the cut"
 
 
-def _spooled(settings: Settings) -> Spooled:
+def _spooled(settings: Settings, flushed: Collection[int]) -> Spooled:
     """Return the rows that trackers spooled to the file system; none if no NameNode is known."""
     if settings.spool_dir is None:
         return ()
@@ -619,7 +620,7 @@ def _spooled(settings: Settings) -> Spooled:
         endpoint = endpoint_at(settings, settings.spool_webhdfs())
     except ConfigurationError:
         return ()
-    return read_spool(WebHdfs(endpoint, patience_s=0), settings.spool_dir)
+    return read_spool(WebHdfs(endpoint, patience_s=0), settings.spool_dir, flushed)
 
 
 def peer_rows(zookeeper: ZooKeeper) -> list[NewRow]:

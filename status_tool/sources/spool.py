@@ -1,4 +1,4 @@
-"""Rows that trackers spooled to the cluster's file system because the state table was out of reach.
+"""Rows that trackers spooled to the cluster's file system: of requests, or because the state table was out of reach.
 
 The tool reads them as part of the table and leaves the files to the trackers, which put the rows into
 the table at their next flush and then delete them (docs/formats.md, Spool).
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import posixpath
+from collections.abc import Collection
 from typing import Any
 
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.thrift import Cells
 from status_tool.clients.webhdfs import WebHdfs
 from status_tool.errors import ConnectionFailed
+from status_tool.vocabulary.ids import as_hex
 from status_tool.vocabulary.state_rows import column
 
 SPOOL_SUFFIX = ".jsonl"
@@ -22,9 +24,10 @@ GROWING_SUFFIX = ".growing.jsonl"
 MAX_BYTES = 256 * 1024 * 1024
 
 
-def read_spool(hdfs: WebHdfs, folder: str) -> tuple[tuple[bytes, Cells], ...]:
+def read_spool(hdfs: WebHdfs, folder: str, flushed: Collection[int] = ()) -> tuple[tuple[bytes, Cells], ...]:
     """Read all spooled rows; none if the folder does not exist.
 
+    Files that the servers `flushed` still append to are left out: a flush has put into the table what they had then.
     Raises `ConnectionFailed` if the file system does not answer or a file is damaged: rows that may
     hold a head must not be skipped silently.
     """
@@ -36,9 +39,14 @@ def read_spool(hdfs: WebHdfs, folder: str) -> tuple[tuple[bytes, Cells], ...]:
         raise ConnectionFailed(f"cannot list the trackers' spool {folder}: {refusal}") from None
     rows: list[tuple[bytes, Cells]] = []
     for name in sorted(names):
-        if name.endswith(SPOOL_SUFFIX):
+        if name.endswith(SPOOL_SUFFIX) and not _is_of(name, flushed):
             rows.extend(_read(hdfs, posixpath.join(folder, name)))
     return tuple(rows)
+
+
+def _is_of(name: str, servers: Collection[int]) -> bool:
+    """Return True if one of the servers appends to a file."""
+    return name.endswith(GROWING_SUFFIX) and name.partition("-")[0] in map(as_hex, servers)
 
 
 def _read(hdfs: WebHdfs, path: str) -> list[tuple[bytes, Cells]]:

@@ -108,6 +108,22 @@ def test_killed_while_the_state_table_is_away(fragile: Pair, status: Path) -> No
     wait_until(lambda: not _spooled_ends(fragile.slave), 60, "the spool to be read by another tracker")
 
 
+def test_killed_between_two_flushes(fragile: Pair, status: Path) -> None:
+    """What was acknowledged since the last one is in the spool: nothing looks missing, and others take it over."""
+    fragile.create_table("between", {"f": 1})
+    rows = count()
+    wait_until(lambda: _put(fragile, "between", rows) and _spooled_ends(fragile.slave), 60, "a record in the spool")
+    for server in fragile.slave.region_servers:
+        server.kill9()
+    for server in fragile.slave.region_servers:
+        server.start()
+    fragile.slave.wait_ready()
+    fragile.wait_same("between", timeout=60)
+    fragile.write_master(status, "--table", "between")
+    assert_complete(fragile.check(status, "--table", "between", "--wait", "120"))
+    wait_until(lambda: not _spooled_ends(fragile.slave), 60, "the spool to be read by another tracker")
+
+
 def _put(pair: Pair, table: str, rows: Iterator[int]) -> bool:
     """One more row; true."""
     return pair.master.admin.put_rows(table, "f", 1, start=next(rows)) == 1

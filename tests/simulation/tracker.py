@@ -630,6 +630,8 @@ class SinkTracker(Recorder):
     """`GrowingSpoolFile`: of what is pending; it outlives the server."""
     uncopied: set[StreamKey] = field(default_factory=set)
     """Pending ones that a crash would lose."""
+    flushed: bool = False
+    """The next copy begins another file."""
     unstamped: dict[str, int] = field(default_factory=dict)
     unstamped_written: dict[str, int] = field(default_factory=dict)
     columns: int = 0
@@ -690,16 +692,17 @@ class SinkTracker(Recorder):
         return Record(b"c" + encode(self.origin ^ self.columns))
 
     def write_through(self, streams: list[StreamKey], fate: Fate) -> None:
-        """Once and briefly; after a failure nobody tries again until a flush has succeeded."""
+        """To the spool, or else to the table: after a failure there, not again until a flush has succeeded."""
+        self.pending |= set(streams)
+        self.uncopied |= set(streams)
+        self.copy()
+        if self.broken or not self.uncopied & set(streams):
+            return
         try:
-            if self.broken:
-                raise StoreError
             self.write(streams, fate(), self.unwritten())
+            self.pending = {key for key in self.pending if self.records[key].stored < self.records[key].version}
         except StoreError:
             self.broken = True
-            self.pending |= set(streams)
-            self.uncopied |= set(streams)
-            self.copy()
 
     def tick(self, fate: Fate) -> bool:
         """What could not be copied is copied later."""
@@ -711,9 +714,11 @@ class SinkTracker(Recorder):
         now = self.clock()
         if self.uncopied and self.reaches_spool and now % COPY_FAILS_IN:
             events = {name: event for name, event in self.unwritten().items() if name[0] == EVENTS_ROW}
-            rows = [self.records[key].row(key, now)[0] for key in sorted(self.uncopied) if key in self.records]
-            self.copies += [*event_rows(events), *rows]
+            copied = self.pending if self.flushed else self.uncopied
+            rows = [self.records[key].row(key, now)[0] for key in sorted(copied) if key in self.records]
+            self.copies = [*([] if self.flushed else self.copies), *event_rows(events), *rows]
             self.uncopied.clear()
+            self.flushed = False
 
     @property
     def reaches_spool(self) -> bool:
@@ -750,8 +755,8 @@ class SinkTracker(Recorder):
         self.pending = {key for key in self.pending if self.records[key].stored < self.records[key].version}
 
     def flush_succeeded(self) -> None:
-        """Requests may write through again; copies of what is in the table go."""
-        self.broken = False
+        """Requests may write to the table again; copies of what is in it go."""
+        self.broken, self.flushed = False, True
         self.uncopied &= self.pending
         if not self.pending:
             self.copies = []

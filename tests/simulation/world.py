@@ -218,8 +218,8 @@ class World:
         return [sink for sink in self.slaves if sink.running]
 
     def drain_copies(self, most: int) -> None:
-        """Some tracker puts what others have spooled into the slave's state table, of servers that live, too."""
-        for sink in [sink for sink in self.slaves if sink.tracker.copies][:most]:
+        """Some tracker puts what servers that are gone have spooled into the slave's state table."""
+        for sink in [sink for sink in self.slaves if sink.tracker.copies and not sink.session][:most]:
             self.slave_store.apply(sink.tracker.copies)
             sink.tracker.copies = []
 

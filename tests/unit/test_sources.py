@@ -286,6 +286,14 @@ class SpoolFolder:
         return self.content, True
 
 
+def test_what_a_server_has_flushed_is_not_read_from_the_file_that_it_appends_to() -> None:
+    """Files of others are, and what is in no such file."""
+    line = b'{"row":"6f31","cells":[]}\n'
+    for name, is_read in (("0000000000000005-1-0.growing.jsonl", False), ("0000000000000005-1-0.jsonl", True)):
+        assert bool(read_spool(cast(WebHdfs, SpoolFolder(name, line)), "spool", {5, -1})) == is_read
+        assert read_spool(cast(WebHdfs, SpoolFolder(name, line)), "spool", {-1})
+
+
 def test_the_line_that_a_crash_cut_off_is_passed_over_where_a_file_grows() -> None:
     """What was whole has been flushed; a file that was written at once has no such line, so there it is damage."""
     whole = b'{"row":"6f31","cells":[{"q":"73","v":"00ff","ts":7}]}\n'

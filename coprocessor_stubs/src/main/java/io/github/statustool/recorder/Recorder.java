@@ -62,6 +62,7 @@ public final class Recorder {
   private final Compactor compactor;
   private final TenureJoiner joiner;
   private final WriteThrough writeThrough;
+  private final SegmentSpooler spooler;
   private final DigestWorker digests;
   private final TableMark mark;
   private final Alarm nextTry;
@@ -109,10 +110,10 @@ public final class Recorder {
         mark);
     this.compactor = new Compactor(observed.applied, settings.operationTimeout);
     this.joiner = new TenureJoiner(observed.content, observed.facts, clock, settings.operationTimeout);
-    SegmentSpooler spooler = new SegmentSpooler(spool, observed.applied, health, clock, roles::anyOrigin,
+    this.spooler = new SegmentSpooler(spool, observed.applied, health, clock, roles::anyOrigin,
         segmentCopies, settings.writeThroughWait);
     this.writeThrough = new WriteThrough(() -> store, observed.applied, health, settings.writeThroughWait,
-        spooler::copySoon);
+        spooler);
     this.digests = new DigestWorker(settings);
     this.nextTry = new Alarm(clock);
     this.nextFlush = new Alarm(clock);
@@ -299,14 +300,17 @@ public final class Recorder {
    * crash would lose them.
    */
   private boolean isFlushDue() {
-    return nextFlush.isDue() || observed.applied.hasPending() || !roles.peers().equals(flusher.lastPeers());
+    return nextFlush.isDue() || observed.applied.hasUncopied() || !roles.peers().equals(flusher.lastPeers());
   }
 
   private void flush(StateStore table, List<ServerRole> running, Barrier.Echo token) throws IOException {
     flusher.flush(table, running, token);
     writeThrough.flushSucceeded();
+    spooler.flushSucceeded();
     nextFlush.set(settings.updatePeriod);
-    drainer.drainLater(table);
+    if (sweep.isDrawn()) {
+      drainer.drainLater(table);
+    }
   }
 
   private void reopen(StateStore table, List<ServerRole> running) throws IOException {

@@ -70,6 +70,15 @@ final class Sweep {
     this.started = clock.getAsLong();
   }
 
+  /** Returns true with a chance that lets a few servers of all do what one is enough for. */
+  boolean isDrawn() {
+    return isDrawn(seen.size());
+  }
+
+  private boolean isDrawn(int servers) {
+    return lot.getAsDouble() * servers < DRAWN;
+  }
+
   /** Records the live servers: one without a tracker may start, write and end between two sweeps. */
   void recordLive(StateStore store) throws IOException {
     remember(names(store.liveServers()));
@@ -90,7 +99,7 @@ final class Sweep {
   void run(StateStore store, boolean keepsCoverage) throws IOException {
     Set<String> live = names(store.liveServers());
     remember(live);
-    boolean isDrawn = lot.getAsDouble() * live.size() < DRAWN;
+    boolean isDrawn = isDrawn(live.size());
     Set<String> asked = isDrawn ? new HashSet<>(seen.keySet()) : inDoubt(keepsCoverage);
     List<StoredRow> rows = isDrawn ? all(store) : store.get(keys(asked));
     // Looked at again after all rows were read: a server that has started meanwhile may be among them.

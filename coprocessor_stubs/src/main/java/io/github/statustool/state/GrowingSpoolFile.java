@@ -45,6 +45,11 @@ public final class GrowingSpoolFile {
     first = first == 0 ? size : first;
   }
 
+  /** Returns true if what is appended survives this server without another file each time. */
+  public boolean flushes() {
+    return flushes;
+  }
+
   /** Returns true if another file is to be begun. */
   public boolean isFull() {
     return !flushes || size > Math.max(SMALL, REPETITIONS * first);

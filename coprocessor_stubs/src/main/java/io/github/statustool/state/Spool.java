@@ -9,6 +9,7 @@ import java.io.OutputStreamWriter;
 import java.io.Writer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
@@ -17,10 +18,12 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hdfs.DistributedFileSystem;
 
 /**
- * Rows in the cluster's file system, written while the state table is unavailable: by a server that stops, and by one
- * that replicates. Any tracker puts them into the table later and deletes the file; doing so twice is harmless.
+ * Rows in the cluster's file system: of requests since the last flush, and what a server that stopped could not write to
+ * the state table. Any tracker puts them into the table later and deletes the file; doing so twice is harmless.
  */
 public final class Spool implements TableMark.MarkFile {
   private static final String SUFFIX = ".jsonl";
@@ -84,8 +87,14 @@ public final class Spool implements TableMark.MarkFile {
   public int drain(StateStore store) throws IOException {
     int files = 0;
     IOException failure = null;
-    for (FileStatus file : list()) {
+    List<FileStatus> all = list();
+    boolean someGrow = all.stream().anyMatch(file -> isGrowing(file.getPath()));
+    Collection<ServerName> live = someGrow ? store.liveServers() : List.of();
+    for (FileStatus file : all) {
       try {
+        if (isGrowing(file.getPath()) && !isAbandoned(file.getPath(), live)) {
+          continue;
+        }
         List<StateRow> rows = read(file.getPath());
         store.put(rowsOf(rows, row -> !isServer(row)));
         store.put(rowsOf(rows, Spool::isServer));
@@ -101,6 +110,24 @@ public final class Spool implements TableMark.MarkFile {
       throw failure;
     }
     return files;
+  }
+
+  private static boolean isGrowing(Path file) {
+    return file.getName().endsWith(GROWING);
+  }
+
+  /**
+   * Returns true if nobody appends to a growing file any more: its server is gone, and has lost the lease. What it
+   * appended to a file that is deleted would be lost with it, without an error.
+   */
+  private boolean isAbandoned(Path file, Collection<ServerName> live) throws IOException {
+    for (ServerName server : live) {
+      if (file.getName().startsWith(Bits.hex(Ids.origin(server.toString())))) {
+        return false;
+      }
+    }
+    FileSystem files = fileSystem();
+    return !(files instanceof DistributedFileSystem) || ((DistributedFileSystem) files).recoverLease(file);
   }
 
   private static List<StateRow> rowsOf(List<StateRow> rows, Predicate<StateRow> wanted) {
@@ -168,7 +195,7 @@ public final class Spool implements TableMark.MarkFile {
       String line = in.readLine();
       while (line != null) {
         String next = in.readLine();
-        if (next != null || !file.getName().endsWith(GROWING) || SpoolLine.isWhole(line)) {
+        if (next != null || !isGrowing(file) || SpoolLine.isWhole(line)) {
           rows.add(SpoolLine.parse(line));
         }
         line = next;

@@ -69,6 +69,17 @@ public final class AppliedSegments {
     }
   }
 
+  /** Drops a stream that is in the table, unless it has grown since. */
+  void dropIfStored(StreamSegments record) {
+    if (record.isStored()) {
+      pending.remove(record.id);
+    }
+    // Not an else: a handler may add entries between the first look and the removal, and keep the stream before it.
+    if (!record.isStored()) {
+      pending.add(record.id);
+    }
+  }
+
   /** Marks everything that is still known as not written. */
   void forgetFlushes() {
     pending.addAll(records.keySet());
@@ -104,6 +115,16 @@ public final class AppliedSegments {
 
   public boolean hasPending() {
     return !pending.isEmpty();
+  }
+
+  /** Lets the next copy have all that is pending, after one that failed. */
+  public void copyAgain() {
+    uncopied.addAll(pending);
+  }
+
+  /** Returns true if a crash would lose segments. */
+  public boolean hasUncopied() {
+    return uncopied.stream().anyMatch(pending::contains);
   }
 
   public int pendingCount() {
@@ -165,13 +186,7 @@ public final class AppliedSegments {
       Change change = record.toChange(now);
       changes.add(new Change(change.row, () -> {
         change.stored();
-        if (record.isStored()) {
-          pending.remove(record.id);
-        }
-        // Not an else: a handler may add entries between the first look and the removal, as above.
-        if (!record.isStored()) {
-          pending.add(record.id);
-        }
+        dropIfStored(record);
       }));
     }
     for (UnstampedEntries entry : unstamped.values()) {

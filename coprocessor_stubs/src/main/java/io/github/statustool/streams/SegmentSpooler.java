@@ -16,19 +16,17 @@ import java.util.function.LongSupplier;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Keeps a copy of the segments that could not be written through in the spool, so that a crash while the state table is
- * unavailable does not make them look missing. There is one file, which grows with what is applied; one that has become
- * long is replaced by another with all that is pending. The segments stay pending: once the table is back, a flush
- * writes them, and the copy is deleted.
+ * Keeps a copy of the segments that a flush has yet to put into the state table in the spool, so that a crash does not
+ * make them look missing. There is one file, which grows with what is applied; after a flush, or once it has become long,
+ * it is replaced by another with all that is pending. When nothing is, it is deleted.
  *
- * <p>On a thread of its own, which exists only while there is something pending. A replication handler waits for it as
- * it waits for the state table: once and briefly where it fails. The copies of requests that wait at the same time are
- * one.
+ * <p>On a thread of its own, which exists only while there is something pending. A replication handler waits for it once
+ * and briefly where it fails. The copies of requests that wait at the same time are one.
  */
-public final class SegmentSpooler {
+public final class SegmentSpooler implements WriteThrough.Copies {
   private static final long SHORTEST_PAUSE_MS = 1_000;
   private static final long LONGEST_PAUSE_MS = 10_000;
-  /** After a failure, pauses are a tenth of the time since the table became unavailable. */
+  /** After a failure, pauses are a tenth of the time since the thread was started. */
   private static final int PAUSES = 10;
 
   private final Spool spool;
@@ -46,6 +44,8 @@ public final class SegmentSpooler {
   private long asked;
   private long made;
   private boolean works = true;
+  private volatile boolean flushed;
+  private volatile boolean appends = true;
 
   /**
    * @param origin names the files
@@ -63,11 +63,21 @@ public final class SegmentSpooler {
     this.waitMs = waitMs;
   }
 
-  /** Called by a replication handler whose segments stay pending; returns once they are copied, or time is up. */
-  public void copySoon() {
+  @Override
+  public boolean areCheap() {
+    return appends;
+  }
+
+  @Override
+  public boolean copySoon() {
     long mine = ask();
     start();
-    await(mine);
+    return await(mine);
+  }
+
+  /** What is in the file is in the table, too: the next copy begins another. */
+  public void flushSucceeded() {
+    flushed = true;
   }
 
   private synchronized long ask() {
@@ -82,20 +92,21 @@ public final class SegmentSpooler {
     }
   }
 
-  private synchronized void await(long mine) {
+  private synchronized boolean await(long mine) {
     long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(waitMs);
     try {
       while (works && made < mine) {
         long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
         if (left <= 0) {
           works = false; // nobody waits again until a copy has succeeded
-          return;
+          return false;
         }
         wait(left);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
+    return made >= mine;
   }
 
   /** Runs the work on a daemon thread. */
@@ -165,6 +176,7 @@ public final class SegmentSpooler {
       return true;
     } catch (IOException | RuntimeException e) {
       health.failedWrite("copying segments to the spool", e);
+      applied.copyAgain();
       abandon();
       return false;
     }
@@ -181,16 +193,11 @@ public final class SegmentSpooler {
   void copy() throws IOException {
     long now = clock.getAsLong();
     List<StateRow> rows = applied.uncopiedRows(now);
-    if (copy == null || (copy.isFull() && !rows.isEmpty())) {
+    if (copy == null || ((copy.isFull() || flushed) && !rows.isEmpty())) {
+      flushed = false;
       replace(now);
-      return;
-    }
-    if (!rows.isEmpty()) {
+    } else if (!rows.isEmpty()) {
       copy.append(rows);
-    }
-    // After the append: what is appended to a file that was deleted before is lost with it.
-    if (!spool.has(copy.path)) {
-      replace(now); // another tracker, which could reach the table, has put into it what was in the file until then
     }
   }
 
@@ -198,6 +205,7 @@ public final class SegmentSpooler {
   private void replace(long now) throws IOException {
     abandon();
     copy = spool.open(origin.getAsLong(), now);
+    appends = copy.flushes();
     copy.append(applied.pendingRows(now));
     deleteOutdated();
   }

@@ -11,26 +11,35 @@ import java.util.function.Supplier;
 import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 
 /**
- * Writes a request's segments before the request is acknowledged, so that a crash right afterwards loses nothing. Waits
- * once and briefly; after a failure, requests do not wait for the table again until a flush has succeeded. Why: a
- * replication handler that waited for an unavailable state table with each request would slow down replication. What is
- * not written stays pending, and is copied to the spool instead (see {@code SegmentSpooler}).
+ * Records a request's segments before the request is acknowledged, so that a crash right afterwards loses nothing: in the
+ * spool (see {@code SegmentSpooler}), as an append takes a third of the CPU of a put, or else in the table; the other way
+ * round where files cannot be appended to. They stay pending until they are in the table, by a flush at the latest. Waits
+ * once and briefly for each; after a failure, requests do not wait for the table again until a flush has succeeded. Why:
+ * a replication handler that waited with each request would slow down replication.
  */
 public final class WriteThrough {
+  /** Copies of segments that are not in the table yet. */
+  public interface Copies {
+    /** Returns true if a copy takes less than a put. */
+    boolean areCheap();
+
+    /** Called by a replication handler whose segments stay pending; returns true once they are copied. */
+    boolean copySoon();
+  }
+
   private final Supplier<StateStore> stores;
   private final AppliedSegments applied;
   private final Health health;
   private final long waitMs;
-  private final Runnable whenKept;
+  private final Copies copies;
   private volatile boolean broken;
 
-  /** @param whenKept called after segments could not be written and stay pending */
-  public WriteThrough(Supplier<StateStore> stores, AppliedSegments applied, Health health, long waitMs, Runnable whenKept) {
+  public WriteThrough(Supplier<StateStore> stores, AppliedSegments applied, Health health, long waitMs, Copies copies) {
     this.stores = stores;
     this.applied = applied;
     this.health = health;
     this.waitMs = waitMs;
-    this.whenKept = whenKept;
+    this.copies = copies;
   }
 
   public void write(SinkBatch batch) {
@@ -41,16 +50,13 @@ public final class WriteThrough {
     applied.keepUnstamped(batch.unstamped());
     List<AppliedEntries> streams = batch.streams(now);
     List<StreamSegments> records = applied.add(streams, now);
-    boolean written = false;
-    try {
-      List<Change> changes = new ArrayList<>(applied.arrived(streams, now));
-      written = records.isEmpty() || write(records, changes, now);
-    } finally {
-      if (!written) {
-        // Before the batch is acknowledged: after that, the master may delete the WAL with these entries.
-        applied.keep(records);
-        whenKept.run();
-      }
+    List<Change> changes = new ArrayList<>(applied.arrived(streams, now));
+    // Before the batch is acknowledged: after that, the master may delete the WAL with these entries.
+    applied.keep(records);
+    boolean areCheap = copies.areCheap();
+    boolean isRecorded = records.isEmpty() || (areCheap && copies.copySoon()) || write(records, changes, now);
+    if (!isRecorded && !areCheap) {
+      copies.copySoon();
     }
   }
 
@@ -63,6 +69,7 @@ public final class WriteThrough {
       records.forEach(record -> changes.add(record.toChange(now)));
       store.putAsync(rows(changes)).get(waitMs, TimeUnit.MILLISECONDS);
       changes.forEach(Change::stored);
+      records.forEach(applied::dropIfStored);
       return true;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import org.apache.hadoop.hbase.ServerName;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -86,6 +87,18 @@ class SpoolTest {
     store.down = true;
     assertThrows(IOException.class, () -> spool.drain(store));
     assertEquals(1, files().length);
+  }
+
+  @Test
+  void aFileThatALiveServerMayAppendToIsLeftToIt() throws IOException {
+    ServerName server = ServerName.valueOf("host", 1, 1);
+    store.live.add(server);
+    spool.open(Ids.origin(server.toString()), 1234).append(List.of(row()));
+    assertEquals(0, spool.drain(store));
+    assertEquals(1, files().length);
+    store.live.clear();
+    assertEquals(1, spool.drain(store));
+    assertEquals(77, store.number(Bits.ascii("hrow"), HeadRow.SEQ));
   }
 
   @Test

@@ -31,7 +31,7 @@ class CompactorTest {
     private final TableEvents tables = new TableEvents();
     private final AppliedSegments applied = new AppliedSegments(tables);
     private final WriteThrough writeThrough = new WriteThrough(() -> store, applied, Fixtures.health(), 1000,
-        () -> { });
+        Fixtures.copies(() -> false, () -> false));
     private final Compactor compactor = new Compactor(applied, 1000);
 
     private Server() {

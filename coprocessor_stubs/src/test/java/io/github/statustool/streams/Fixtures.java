@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.NavigableMap;
 import java.util.TreeMap;
 import java.util.UUID;
+import java.util.function.BooleanSupplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.KeyValue;
 import org.apache.hadoop.hbase.TableName;
@@ -175,5 +176,20 @@ public final class Fixtures {
       batch.add(entry, put(GLOBAL));
     }
     return batch;
+  }
+
+  /** Copies of segments as a test says: whether they take less than a put, and whether each is made. */
+  static WriteThrough.Copies copies(BooleanSupplier areCheap, BooleanSupplier copy) {
+    return new WriteThrough.Copies() {
+      @Override
+      public boolean areCheap() {
+        return areCheap.getAsBoolean();
+      }
+
+      @Override
+      public boolean copySoon() {
+        return copy.getAsBoolean();
+      }
+    };
   }
 }

@@ -19,6 +19,7 @@ import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.junit.jupiter.api.BeforeEach;
@@ -38,10 +39,11 @@ class SegmentSpoolerTest {
   private Spool spool;
   private SegmentSpooler spooler;
   private long now = 1_000;
-  private Runnable whenKept = () -> { };
+  private BooleanSupplier copies = () -> false;
 
   private final WriteThrough writeThrough =
-      new WriteThrough(() -> store, applied, Fixtures.health(), 50, () -> whenKept.run());
+      new WriteThrough(() -> store, applied, Fixtures.health(), 50,
+          Fixtures.copies(() -> true, () -> copies.getAsBoolean()));
 
   @BeforeEach
   void breakTheTable() {
@@ -126,6 +128,7 @@ class SegmentSpoolerTest {
     spooler.copy();
     assertEquals(1, files().length);
     assertNotEquals(before[0], files()[0]);
+    assertFalse(spooler.areCheap());
     assertEquals(List.of(segment(0, 8)), recovered());
   }
 
@@ -161,7 +164,7 @@ class SegmentSpoolerTest {
     SegmentSpooler patient =
         new SegmentSpooler(spool, applied, Fixtures.health(), () -> now++, () -> 5, this::onThread,
             TimeUnit.SECONDS.toMillis(WAIT_S));
-    whenKept = patient::copySoon;
+    copies = patient::copySoon;
     List<Segment> expected = new ArrayList<>();
     for (String region : List.of("a", "b", "c")) {
       apply(region, expected.size(), 9);
@@ -189,21 +192,24 @@ class SegmentSpoolerTest {
   }
 
   @Test
-  void aFileThatAnotherTrackerTookIsNotMissed() throws IOException {
+  void afterAFlushAnotherFileHasWhatIsStillPending() throws IOException {
     apply("a", 0, 3);
     spooler.copy();
-    spool.drain(new FakeStore());
-    apply("b", 0, 4);
+    String[] before = files();
+    flush();
+    spooler.flushSucceeded();
+    spooler.copy();
+    assertArrayEquals(before, files(), "there is nothing to copy");
+    apply("b", 20, 24);
     spooler.copy();
     assertEquals(1, files().length);
-    spool.drain(new FakeStore());
-    spooler.delete();
-    assertEquals(0, files().length);
+    assertNotEquals(before[0], files()[0]);
+    assertEquals(List.of(segment(20, 24)), recovered());
   }
 
   @Test
   void aFlushEndsTheThreadAndTakesTheFileAway() throws Exception {
-    whenKept = spooler::copySoon;
+    copies = spooler::copySoon;
     apply("a", 0, 3);
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(WAIT_S);
     while (files().length == 0 && System.nanoTime() < end) {
@@ -223,7 +229,7 @@ class SegmentSpoolerTest {
     Spool refusing = new Spool(Fixtures.conf(), new org.apache.hadoop.fs.Path(blocked.toUri()));
     List<Runnable> threads = new ArrayList<>();
     SegmentSpooler other = spooler(refusing, threads::add);
-    whenKept = other::copySoon;
+    copies = other::copySoon;
     apply("a", 0, 3);
     apply("a", 3, 4);
     assertEquals(1, threads.size(), "one at a time");

@@ -17,9 +17,16 @@ class WriteThroughTest {
 
   private final FakeStore store = new FakeStore();
   private int kept;
+  private boolean spoolWorks;
+  private boolean appends = true;
   private final AppliedSegments applied = new AppliedSegments(new TableEvents());
   private final WriteThrough writeThrough = new WriteThrough(() -> store, applied, Fixtures.health(), WAIT_MS,
-      () -> kept++);
+      Fixtures.copies(() -> appends, this::copy));
+
+  private boolean copy() {
+    kept++;
+    return spoolWorks;
+  }
 
   private void write(long prev, long seq) {
     writeThrough.write(Fixtures.batch(Fixtures.entry("a", prev, seq)));
@@ -42,12 +49,34 @@ class WriteThroughTest {
   }
 
   @Test
-  void whatIsWrittenIsNotKept() {
+  void whatIsInTheSpoolIsWrittenByAFlush() {
+    spoolWorks = true;
+    write(0, 3);
+    write(3, 4);
+    assertEquals(0, store.asyncPuts);
+    assertEquals(List.of(segment(0, 4)), pending());
+  }
+
+  @Test
+  void whereFilesCannotBeAppendedToTheSpoolHasWhatTheTableDidNotTake() {
+    appends = false;
+    spoolWorks = true;
+    write(0, 3);
+    assertEquals(0, kept);
+    assertFalse(applied.hasPending());
+    store.down = true;
+    write(3, 4);
+    assertEquals(1, kept);
+    assertEquals(List.of(segment(0, 4)), pending());
+  }
+
+  @Test
+  void whatTheSpoolDidNotTakeIsWritten() {
     write(0, 3);
     write(3, 4);
     assertEquals(2, store.rows.size(), "the stream's row and the table's");
-    assertFalse(applied.hasPending());
-    assertEquals(0, kept);
+    assertEquals(List.of(), pending());
+    assertEquals(2, kept);
     assertEquals(1, applied.scattered().size(), "other columns are looked at once");
   }
 
@@ -81,7 +110,8 @@ class WriteThroughTest {
 
   @Test
   void withoutAConnectionEverythingIsKept() {
-    WriteThrough early = new WriteThrough(() -> null, applied, Fixtures.health(), WAIT_MS, () -> kept++);
+    WriteThrough early = new WriteThrough(() -> null, applied, Fixtures.health(), WAIT_MS,
+        Fixtures.copies(() -> appends, this::copy));
     early.write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
     assertEquals(List.of(segment(0, 3)), pending());
   }
@@ -90,7 +120,7 @@ class WriteThroughTest {
   void evenAnUnexpectedErrorLosesNothing() {
     WriteThrough broken = new WriteThrough(() -> {
       throw new IllegalStateException("closed");
-    }, applied, Fixtures.health(), WAIT_MS, () -> kept++);
+    }, applied, Fixtures.health(), WAIT_MS, Fixtures.copies(() -> appends, this::copy));
     try {
       broken.write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
     } catch (IllegalStateException e) {
