@@ -55,7 +55,7 @@ demo: setup ## Two real clusters: a complete verdict, then a caught loss
 
 # Tests on clusters wait more than they compute. What needs no cluster runs beside them, and is printed when it has ended.
 test: setup ## All tests
-	@(output=$$($(MAKE) --no-print-directory lint test-java test-local WORKERS=1 2>&1); code=$$?; printf '\n%s\n' "$$output"; exit $$code) & \
+	@(output=$$($(MAKE) --no-print-directory lint test-java test-local WORKERS=0 2>&1); code=$$?; printf '\n%s\n' "$$output"; exit $$code) & \
 	beside=$$!; trap 'kill $$beside 2>/dev/null' INT TERM; \
 	$(MAKE) --no-print-directory test-clusters; code=$$?; wait $$beside && exit $$code || { echo "a test without clusters failed, see above"; exit 1; }
 
@@ -68,7 +68,7 @@ test-java: ## Tests of the trackers
 	cd coprocessor_stubs && mvn -B -ntp test
 
 test-clusters: setup ## Tests on real clusters
-	$(BIN)/python -m pytest -m cluster -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest tests/cluster tests/lab tests/campaign -m cluster -n 3 --dist loadfile --no-loadscope-reorder
 
 WORKERS ?= 2
 test-local: setup ## All tests of Python without clusters

@@ -16,12 +16,20 @@ settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")
 # What this machine's user has configured is not what is tested.
 os.environ["STATUS_TOOL_CONFIG"] = "off"
+WITH_CLUSTERS = {"cluster", "lab", "campaign"}
+"""Folders of tests on clusters. `make test-clusters` collects no others: each of its workers reads what it collects."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--lab`, see CONTRIBUTING.md."""
     text = "take the pair of clusters that `python -m tests.lab up --tracked` keeps ready"
     parser.addoption("--lab", action="store_true", help=text)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Refuse a test that `make test-clusters` would not find."""
+    if item.get_closest_marker("cluster") and item.path.parent.name not in WITH_CLUSTERS:
+        raise pytest.UsageError(f"{item.nodeid}: a test on clusters stands in one of {sorted(WITH_CLUSTERS)}")
 
 
 @pytest.fixture(autouse=True)

@@ -34,7 +34,7 @@ WAL_TRACKER = {"hbase.coprocessor.wal.classes": "io.github.statustool.WriteTimeT
 REPLICATE_TRACKER = {"hbase.coprocessor.regionserver.classes": "io.github.statustool.ReplicateTimeTracker"}
 SHORT_PERIODS = {
     "hbase.replicationtable.updatedelay": "1000",
-    "hbase.replicationtable.updateperiod": "2000",
+    "hbase.replicationtable.updateperiod": "10000",
     "hbase.replicationtable.barrierpoll": "500",
 }
 """Not needed for a right result (the barrier makes it right at once), but for tests of what happens in between."""

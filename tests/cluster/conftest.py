@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,19 @@ from status_tool.spark.session import spark_session
 from tests.lab.lab import Lab
 from tests.pair import JAR, Pair, start_pair
 from tests.standing import borrowed_pair
+
+PR_SET_TIMERSLACK = 29
+TIMER_SLACK_NS = 40_000_000
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _coarse_timers() -> None:
+    """Let timed waits of this process and of what it starts last up to 40 ms longer (prctl(2)).
+
+    Each client of HBase looks at its timers a hundred times a second (Netty's `HashedWheelTimer`, twice a JVM): a fifth
+    of the CPU of all servers of the tests.
+    """
+    ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, ctypes.c_ulong(TIMER_SLACK_NS))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -50,9 +50,9 @@ public final class WriteThrough {
     applied.keepUnstamped(batch.unstamped());
     List<AppliedEntries> streams = batch.streams(now);
     List<StreamSegments> records = applied.add(streams, now);
-    List<Change> changes = new ArrayList<>(applied.arrived(streams, now));
     // Before the batch is acknowledged: after that, the master may delete the WAL with these entries.
     applied.keep(records);
+    List<Change> changes = new ArrayList<>(applied.arrived(streams, now));
     boolean areCheap = copies.areCheap();
     boolean isRecorded = records.isEmpty() || (areCheap && copies.copySoon()) || write(records, changes, now);
     if (!isRecorded && !areCheap) {
