@@ -34,7 +34,7 @@ WAL_TRACKER = {"hbase.coprocessor.wal.classes": "io.github.statustool.WriteTimeT
 REPLICATE_TRACKER = {"hbase.coprocessor.regionserver.classes": "io.github.statustool.ReplicateTimeTracker"}
 SHORT_PERIODS = {
     "hbase.replicationtable.updatedelay": "1000",
-    "hbase.replicationtable.updateperiod": "10000",
+    "hbase.replicationtable.updateperiod": "5000",
     "hbase.replicationtable.barrierpoll": "500",
 }
 """Not needed for a right result (the barrier makes it right at once), but for tests of what happens in between."""
@@ -61,7 +61,7 @@ class Result:
         return f"exit {self.exit_code}\n--- stdout\n{self.stdout}\n--- stderr\n{self.stderr}"
 
 
-def tool(*arguments: str | Path, conf: Cluster | Path | None = None, timeout: float = 300) -> Result:
+def tool(*arguments: str | Path, conf: Cluster | Path | None = None, timeout: float = 900) -> Result:
     """Run the console script as a process of its own."""
     where = () if conf is None else ("--conf-dir", str(conf.conf_dir if isinstance(conf, Cluster) else conf))
     command = [sys.executable, "-m", "status_tool", *map(str, arguments), *where]

@@ -77,7 +77,7 @@ class Secured:
             env=self.environment(tickets | more),
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=900,
             check=False,
         )
         return Result(done.returncode, done.stdout, done.stderr)

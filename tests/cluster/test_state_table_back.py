@@ -16,8 +16,8 @@ from tests.pair import PEER, STATE_TABLE, Pair, Result, tool_here
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
-FLUSH_S = 3.0
-"""The trackers of these clusters flush every two seconds."""
+FLUSH_S = 6.0
+"""The trackers of these clusters flush every five seconds."""
 MARK_S = 12.0
 """A tracker raises the mark of the state table every ten seconds."""
 

@@ -89,7 +89,7 @@ class Walk:
     def _bash(self, command: str) -> str:
         environment = {**os.environ, **self.variables, "PATH": self.path}
         done = subprocess.run(
-            ["bash", "-c", command], env=environment, stdout=subprocess.PIPE, text=True, timeout=300, check=False
+            ["bash", "-c", command], env=environment, stdout=subprocess.PIPE, text=True, timeout=900, check=False
         )
         self.code = done.returncode
         return done.stdout

@@ -25,7 +25,7 @@ def check(cache: Path, *more: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "status_tool", "run", "-q", "-i", *files, *more],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         cwd=cache.parent,
         env=os.environ | {CACHE_VARIABLE: str(cache)},
     )

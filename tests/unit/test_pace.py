@@ -122,7 +122,7 @@ def test_a_check_tells_it_as_well(cache: Path) -> None:
     environment = os.environ | {CACHE_VARIABLE: str(cache)}
     told = []
     for exit_code, more in ((0, ["--explain"]), (1, []), (0, ["--explain"])):
-        done = subprocess.run([*command, *more], capture_output=True, text=True, timeout=300, env=environment)
+        done = subprocess.run([*command, *more], capture_output=True, text=True, timeout=900, env=environment)
         assert done.returncode == exit_code, done.stderr
         told.append("expected time: about " in done.stdout)
     assert told == [False, False, True]

@@ -129,7 +129,7 @@ def test_the_spark_of_spark_home() -> None:
         [sys.executable, "-c", OTHER_SPARK, *CHECK, "--json"],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         # No other run starts Spark this way: an archive of its classes would serve none.
         env=os.environ | {"SPARK_HOME": str(home), CACHE_VARIABLE: "off"},
     )

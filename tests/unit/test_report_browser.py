@@ -84,7 +84,7 @@ def in_browser(path: Path, profile: Path) -> tuple[str, list[str]]:
         "--dump-dom",
         path.as_uri(),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=True)
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 

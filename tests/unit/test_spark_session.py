@@ -224,7 +224,7 @@ def test_a_fresh_session_prints_nothing_and_a_bad_one_says_why() -> None:
         "with spark_session('local[1]') as session: assert session.range(2).count() == 2\n"
         "assert said.startswith('Spark cannot start: Master must'), said\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=900, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 

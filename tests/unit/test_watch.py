@@ -433,7 +433,7 @@ def ended(
         [sys.executable, "-m", "status_tool", *arguments],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         env=os.environ | {"PYTHONPATH": str(hitting), "TMPDIR": str(left)} | (environment or {}),
     )
     assert done.returncode == ENDS[number], done.stderr
@@ -657,7 +657,7 @@ def test_a_number_of_rounds_and_the_last_ones_exit_code(folder: Path) -> None:
     receiver = Receiver(503)
     options = ["--from", str(arriving), "--rounds", "2", "--every", "1", "--json", "--webhook", receiver.url, *slave]
     done = subprocess.run(
-        [sys.executable, "-m", "status_tool", "watch", *options], capture_output=True, text=True, timeout=300
+        [sys.executable, "-m", "status_tool", "watch", *options], capture_output=True, text=True, timeout=900
     )
     receiver.shutdown()
     receiver.server_close()

@@ -26,7 +26,7 @@ def test_one_line(wrong: Wrong, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     before = sorted(tmp_path.iterdir())
     if "spark" in wrong.line:
         command = [sys.executable, "-m", "status_tool", *line]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=tool_environment())
+        done = subprocess.run(command, capture_output=True, text=True, timeout=900, env=tool_environment())
         code, stdout, stderr = done.returncode, done.stdout, done.stderr
     else:
         result = tool_here(*line)
@@ -77,7 +77,7 @@ def test_without_stderr_the_exit_code_is_left(tmp_path: Path) -> None:
 def test_a_verdict_that_cannot_be_written_is_an_error() -> None:
     """Complete would be a lie to whoever reads the file. Without progress, however slow the machine."""
     command = f"{sys.executable} -m status_tool {CHECK} -q > /dev/full"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=300, env=tool_environment())
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=900, env=tool_environment())
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
 
 
