@@ -111,10 +111,16 @@ def _judged(code: int, shot: Shot, stdout: str, stderr: str, made: set[str], lef
         return "had ended", ""
     if code == 128 + shot.number and lines in ([INTERRUPTED], ["status-tool: interrupted"]):
         return str(code), ""
-    is_early = (code == -shot.number and not stderr) or "init_import_site" in stderr
+    is_early = (code == -shot.number and not stderr) or "init_import_site" in stderr or _is_in_first_import(stderr)
     if is_early and not stdout and shot.after_s < 1:
         return "before it was Python's own", ""
     return "wrong", f"exit code {code}, {stderr[-2000:] or stdout[-300:]!r}"
+
+
+def _is_in_first_import(stderr: str) -> bool:
+    """Return True if nothing of the tool had run but the import of what handles signals."""
+    files = re.findall(r'File "([^"]+)"', stderr)
+    return bool(files) and all(file.startswith("<frozen ") or file.endswith("__main__.py") for file in files)
 
 
 def _send(process: subprocess.Popen[str], shot: Shot) -> None:
