@@ -53,7 +53,8 @@ image: wheel ## An OCI image in dist/image, of Debian's packages: needs root, mm
 demo: setup ## Two real clusters: a complete verdict, then a caught loss
 	$(BIN)/python -m tests.demo
 
-# Tests on clusters wait more than they compute. What needs no cluster runs beside them, and is printed when it has ended.
+# What needs no cluster runs beside tests that wait for one, and is printed when it has ended. Two pairs of clusters at a
+# time: on two cores, a third one at rest takes as much as it gains.
 test: setup ## All tests
 	@(output=$$($(MAKE) --no-print-directory lint test-java test-local WORKERS=0 2>&1); code=$$?; printf '\n%s\n' "$$output"; exit $$code) & \
 	beside=$$!; trap 'kill $$beside 2>/dev/null' INT TERM; \
@@ -68,7 +69,7 @@ test-java: ## Tests of the trackers
 	cd coprocessor_stubs && mvn -B -ntp test
 
 test-clusters: setup ## Tests on real clusters
-	$(BIN)/python -m pytest tests/cluster tests/lab tests/campaign -m cluster -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest tests/cluster tests/lab tests/campaign -m cluster -n 2 --dist loadfile --no-loadscope-reorder
 
 WORKERS ?= 2
 test-local: setup ## All tests of Python without clusters
