@@ -38,15 +38,16 @@ def read_spool(hdfs: WebHdfs, folder: str, flushed: Collection[int] = ()) -> tup
             return ()
         raise ConnectionFailed(f"cannot list the trackers' spool {folder}: {refusal}") from None
     rows: list[tuple[bytes, Cells]] = []
+    servers = set(map(as_hex, flushed))  # once: each server may have a file
     for name in sorted(names):
-        if name.endswith(SPOOL_SUFFIX) and not _is_of(name, flushed):
+        if name.endswith(SPOOL_SUFFIX) and not _is_of(name, servers):
             rows.extend(_read(hdfs, posixpath.join(folder, name)))
     return tuple(rows)
 
 
-def _is_of(name: str, servers: Collection[int]) -> bool:
-    """Return True if one of the servers appends to a file."""
-    return name.endswith(GROWING_SUFFIX) and name.partition("-")[0] in map(as_hex, servers)
+def _is_of(name: str, servers: Collection[str]) -> bool:
+    """Return True if one of the servers, by their ids in hexadecimal, appends to a file."""
+    return name.endswith(GROWING_SUFFIX) and name.partition("-")[0] in servers
 
 
 def _read(hdfs: WebHdfs, path: str) -> list[tuple[bytes, Cells]]:

@@ -11,6 +11,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
@@ -89,7 +90,7 @@ public final class Spool implements TableMark.MarkFile {
     IOException failure = null;
     List<FileStatus> all = list();
     boolean someGrow = all.stream().anyMatch(file -> isGrowing(file.getPath()));
-    Collection<ServerName> live = someGrow ? store.liveServers() : List.of();
+    Set<String> live = someGrow ? prefixes(store.liveServers()) : Set.of();
     for (FileStatus file : all) {
       try {
         if (isGrowing(file.getPath()) && !isAbandoned(file.getPath(), live)) {
@@ -112,6 +113,11 @@ public final class Spool implements TableMark.MarkFile {
     return files;
   }
 
+  /** Returns what the names of the servers' files begin with. Once for all files: each server may have one. */
+  private static Set<String> prefixes(Collection<ServerName> servers) {
+    return servers.stream().map(server -> Bits.hex(Ids.origin(server.toString()))).collect(Collectors.toSet());
+  }
+
   private static boolean isGrowing(Path file) {
     return file.getName().endsWith(GROWING);
   }
@@ -120,11 +126,9 @@ public final class Spool implements TableMark.MarkFile {
    * Returns true if nobody appends to a growing file any more: its server is gone, and has lost the lease. What it
    * appended to a file that is deleted would be lost with it, without an error.
    */
-  private boolean isAbandoned(Path file, Collection<ServerName> live) throws IOException {
-    for (ServerName server : live) {
-      if (file.getName().startsWith(Bits.hex(Ids.origin(server.toString())))) {
-        return false;
-      }
+  private boolean isAbandoned(Path file, Set<String> live) throws IOException {
+    if (live.contains(file.getName().split("-", 2)[0])) {
+      return false;
     }
     FileSystem files = fileSystem();
     return !(files instanceof DistributedFileSystem) || ((DistributedFileSystem) files).recoverLease(file);
