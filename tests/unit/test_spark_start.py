@@ -159,7 +159,9 @@ def test_a_folder_whose_jvm_never_starts_is_not_left(tmp_path: Path, monkeypatch
         made.append(len(list(tmp_path.iterdir())))
 
     monkeypatch.setattr(jvm, "direct_command", asked)
-    monkeypatch.setattr(jvm, "_process", None)
-    monkeypatch.setattr(jvm, "_early", None)
+    for name in ("_process", "_early", "_folder", "_lock"):  # another test's JVM may live here, and keeps its folder
+        monkeypatch.setattr(jvm, name, None)
     jvm.begin(spark_settings_with(None, {}, small=True))
+    assert jvm._lock is not None
+    os.close(jvm._lock)
     assert made == [1, 0]
