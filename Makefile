@@ -53,12 +53,11 @@ image: wheel ## An OCI image in dist/image, of Debian's packages: needs root, mm
 demo: setup ## Two real clusters: a complete verdict, then a caught loss
 	$(BIN)/python -m tests.demo
 
-# What needs no cluster runs beside tests that wait for one, and is printed when it has ended. Two pairs of clusters at a
-# time: on two cores, a third one at rest takes as much as it gains.
+# What needs no cluster runs beside two pairs of clusters, and is printed when it has ended: a third pair comes then.
 test: setup ## All tests
 	@(output=$$($(MAKE) --no-print-directory lint test-java test-local WORKERS=0 2>&1); code=$$?; printf '\n%s\n' "$$output"; exit $$code) & \
 	beside=$$!; trap 'kill $$beside 2>/dev/null' INT TERM; \
-	$(MAKE) --no-print-directory test-clusters; code=$$?; wait $$beside && exit $$code || { echo "a test without clusters failed, see above"; exit 1; }
+	TESTS_BESIDE=$$beside $(MAKE) --no-print-directory test-clusters; code=$$?; wait $$beside && exit $$code || { echo "a test without clusters failed, see above"; exit 1; }
 
 lint: $(VENV)/installed ## Style and types
 	$(BIN)/ruff check .
@@ -69,7 +68,7 @@ test-java: ## Tests of the trackers
 	cd coprocessor_stubs && mvn -B -ntp test
 
 test-clusters: setup ## Tests on real clusters
-	$(BIN)/python -m pytest tests/cluster tests/lab tests/campaign -m cluster -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest tests/cluster tests/lab tests/campaign -m cluster -n 3 --dist loadfile --no-loadscope-reorder
 
 WORKERS ?= 2
 test-local: setup ## All tests of Python without clusters

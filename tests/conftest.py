@@ -32,6 +32,18 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         raise pytest.UsageError(f"{item.nodeid}: a test on clusters stands in one of {sorted(WITH_CLUSTERS)}")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _after_those_beside() -> None:
+    """The third worker begins when `make test` has run the tests without clusters: all together overload two cores."""
+    beside = os.environ.get("TESTS_BESIDE")
+    if beside and os.environ.get("PYTEST_XDIST_WORKER") == "gw2":
+        from tests.lab.adopt import Adopted
+        from tests.lab.waiting import wait_until
+
+        process = Adopted(int(beside))
+        wait_until(lambda: process.poll() is not None, 3600, "the tests without clusters end", interval=1)
+
+
 @pytest.fixture(autouse=True)
 def _shown_as_ever() -> Iterator[None]:
     """What a test asked of progress (-q, --log-file) holds for its process, and not for the tests after it."""

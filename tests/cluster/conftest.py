@@ -10,7 +10,7 @@ import pytest
 
 from status_tool.spark.session import spark_session
 from tests.lab.lab import Lab
-from tests.pair import JAR, Pair, start_pair
+from tests.pair import JAR, Pair, start_pair, tracked_spec
 from tests.standing import borrowed_pair
 
 PR_SET_TIMERSLACK = 29
@@ -45,10 +45,11 @@ def warm_spark() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def pair(request: pytest.FixtureRequest, warm_spark: None) -> Iterator[Pair]:
-    """Two tracked clusters, two region servers each, asyncfs WALs. Tests use tables of their own.
+    """Two tracked clusters, asyncfs WALs. Tests use tables of their own.
 
-    One a module, for modules run side by side, and what they hold of the memory is wanted by others afterwards.
-    With `--lab` it is the pair that stands ready.
+    One a module, for modules run side by side, and what they hold of the memory is wanted by others afterwards. The
+    module's `REGION_SERVERS` tells how many the master and the slave have, where two each are more than it needs. With
+    `--lab` it is the pair that stands ready.
     """
     assert JAR.is_file(), "build the trackers first: make setup"
     if request.config.getoption("--lab"):
@@ -56,7 +57,9 @@ def pair(request: pytest.FixtureRequest, warm_spark: None) -> Iterator[Pair]:
             yield ready
     else:
         with Lab() as lab:
-            yield start_pair(lab)
+            numbers = getattr(request.module, "REGION_SERVERS", (2, 2))
+            master, slave = (tracked_spec(*spec) for spec in zip(("master", "slave"), numbers, strict=True))
+            yield start_pair(lab, master, slave)
 
 
 LONGEST = (
