@@ -24,7 +24,6 @@ import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos;
  */
 @SuppressWarnings("deprecation") // the hooks around a request, which have no replacement
 public final class ReplicateTimeTracker implements RegionServerCoprocessor, RegionServerObserver {
-  private final ThreadLocal<SinkBatch> batches = ThreadLocal.withInitial(this::newBatch);
   private Recorder recorder;
 
   /** Called by HBase. */
@@ -33,10 +32,6 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
   /** Creates a tracker for tests and benchmarks, which have no server. */
   ReplicateTimeTracker(Recorder recorder) {
     this.recorder = recorder;
-  }
-
-  private SinkBatch newBatch() {
-    return new SinkBatch(recorder.settings().unstampedEntries, recorder.settings().allEntries);
   }
 
   @Override
@@ -80,14 +75,14 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
     }
   }
 
-  /** Discards the entries of a request that failed half-way: they were not applied. */
+  /** Begins a request, and discards the entries of one that failed half-way: they were not applied. */
   @Override
   public void preReplicateLogEntries(ObserverContext<RegionServerCoprocessorEnvironment> ctx) {
     if (recorder == null) {
       return; // off
     }
     try {
-      batches.get().clear();
+      recorder.sinkBatch().begin();
     } catch (Throwable t) {
       recorder.health().error("preReplicateLogEntries", t);
     }
@@ -101,7 +96,11 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
       return; // off
     }
     try {
-      batches.get().add(entry, mutation);
+      SinkBatch batch = recorder.sinkBatch();
+      if (!batch.isOpen()) {
+        throw new IllegalStateException("an entry outside of a request: restart this server"); // nothing would drop it
+      }
+      batch.add(entry, mutation);
     } catch (Throwable t) {
       recorder.health().error("postReplicationSinkBatchMutate", t);
     }
@@ -112,7 +111,7 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
     if (recorder == null) {
       return; // off
     }
-    SinkBatch batch = batches.get();
+    SinkBatch batch = recorder.sinkBatch();
     try {
       recorder.writeThrough().write(batch);
     } catch (Throwable t) {

@@ -13,6 +13,7 @@ import io.github.statustool.state.TableMark;
 import io.github.statustool.streams.Compactor;
 import io.github.statustool.streams.ObservedState;
 import io.github.statustool.streams.SegmentSpooler;
+import io.github.statustool.streams.SinkBatch;
 import io.github.statustool.streams.WriteThrough;
 import java.io.IOException;
 import java.util.Arrays;
@@ -64,6 +65,7 @@ public final class Recorder {
   private final WriteThrough writeThrough;
   private final SegmentSpooler spooler;
   private final DigestWorker digests;
+  private final ThreadLocal<SinkBatch> batches = ThreadLocal.withInitial(this::newBatch);
   private final TableMark mark;
   private final Alarm nextTry;
   private final Alarm nextFlush;
@@ -123,6 +125,10 @@ public final class Recorder {
     this.nextFlush.set(settings.updateDelay);
   }
 
+  private SinkBatch newBatch() {
+    return new SinkBatch(settings.unstampedEntries, settings.allEntries);
+  }
+
   public Settings settings() {
     return settings;
   }
@@ -141,6 +147,14 @@ public final class Recorder {
 
   public WriteThrough writeThrough() {
     return writeThrough;
+  }
+
+  /**
+   * Returns the batch of the request that the calling thread handles. It belongs to no tracker: HBase's master branch
+   * loads coprocessors again when their list changes, and its replication sink still calls the earlier instance.
+   */
+  public SinkBatch sinkBatch() {
+    return batches.get();
   }
 
   public DigestWorker digests() {

@@ -35,6 +35,7 @@ public final class SinkBatch {
   private final boolean unstampedEntries;
   /** True if entries with a stamp are added so, too. */
   private final boolean allEntries;
+  private boolean isOpen;
   private WALEntry lastEntry;
   private boolean lastIsUnstamped;
   private boolean lastIsStamped;
@@ -51,6 +52,17 @@ public final class SinkBatch {
   public SinkBatch(boolean unstampedEntries, boolean allEntries) {
     this.unstampedEntries = unstampedEntries;
     this.allEntries = allEntries;
+  }
+
+  /** Begins a request. */
+  public void begin() {
+    clear();
+    isOpen = true;
+  }
+
+  /** Returns true between {@link #begin} and {@link #clear}. */
+  public boolean isOpen() {
+    return isOpen;
   }
 
   /** Called for each mutation. An entry with several mutations counts once. */
@@ -236,6 +248,7 @@ public final class SinkBatch {
   }
 
   public void clear() {
+    isOpen = false;
     streams.clear();
     unstamped.clear();
     mutations.clear();
