@@ -134,10 +134,11 @@ public final class SegmentSpooler implements WriteThrough.Copies {
     } finally {
       running.set(false);
     }
+    long upTo = asked(); // before the look: what a handler adds after it is in no flush
     if (applied.hasPending()) {
       start(); // added after the last look, by a handler that saw this thread running
     } else {
-      copied(asked()); // a flush has written them
+      copied(upTo); // a flush has written them
     }
   }
 

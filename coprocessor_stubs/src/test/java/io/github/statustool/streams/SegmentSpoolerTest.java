@@ -222,6 +222,22 @@ class SegmentSpoolerTest {
     assertEquals(0, files().length);
   }
 
+  /** The monitor stops the thread between its last look at what is pending and its answer. */
+  @Test
+  void whatIsAddedAfterTheLastLookDoesNotCountAsFlushed() throws Exception {
+    SegmentSpooler other = spooler(spool, work -> { });
+    Thread worker = new Thread(other::run);
+    synchronized (other) {
+      worker.start();
+      while (worker.getState() != Thread.State.BLOCKED) {
+        Thread.sleep(1);
+      }
+      apply("a", 0, 3);
+      assertFalse(other.copySoon(), "it is in no file and no table");
+    }
+    join(worker);
+  }
+
   @Test
   void aFileSystemThatRefusesIsTriedAgain() throws IOException {
     Path blocked = folder.resolve("spool");
