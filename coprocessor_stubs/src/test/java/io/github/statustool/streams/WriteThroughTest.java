@@ -10,6 +10,8 @@ import io.github.statustool.state.FakeStore;
 import io.github.statustool.state.StateRow;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.WALEntry;
+import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
 import org.junit.jupiter.api.Test;
 
 class WriteThroughTest {
@@ -127,6 +129,40 @@ class WriteThroughTest {
       // The hook catches it.
     }
     assertEquals(List.of(segment(0, 3)), pending());
+  }
+
+  /** The stream's monitor stops the handler where it adds the entries. */
+  @Test
+  void aFlushThatHasATablesSegmentsHasItsFirstArrival() throws Exception {
+    ObservedState observed = new ObservedState(Fixtures.health(), () -> 0);
+    WriteThrough handler = new WriteThrough(() -> store, observed.applied, Fixtures.health(), WAIT_MS,
+        Fixtures.copies(() -> appends, this::copy));
+    spoolWorks = true;
+    handler.write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
+    observed.otherChanges(0).forEach(Change::stored);
+    WALEntry entry = Fixtures.entry("a", 3, 4);
+    WALEntry ofOther = entry.toBuilder()
+        .setKey(entry.getKey().toBuilder().setTableName(ByteString.copyFromUtf8("u"))).build();
+    Thread thread = new Thread(() -> handler.write(Fixtures.batch(ofOther)));
+    synchronized (observed.applied.record(Fixtures.stream("a"))) {
+      thread.start();
+      while (thread.getState() != Thread.State.BLOCKED) {
+        Thread.sleep(1);
+      }
+      assertEquals(List.of("nu"), keys(observed.otherChanges(0)));
+    }
+    thread.join();
+    assertEquals(List.of("s", "nu"), keys(observed.otherChanges(0)), "looked at after the segments");
+  }
+
+  /** Of a stream's row, the type only. */
+  private static List<String> keys(List<Change> changes) {
+    List<String> keys = new ArrayList<>();
+    for (Change change : changes) {
+      String key = FakeStore.text(change.row.key);
+      keys.add(key.startsWith("s") ? "s" : key);
+    }
+    return keys;
   }
 
   @Test
