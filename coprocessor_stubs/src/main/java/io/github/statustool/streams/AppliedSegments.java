@@ -82,8 +82,8 @@ public final class AppliedSegments {
 
   /** Marks everything that is still known as not written. */
   void forgetFlushes() {
-    pending.addAll(records.keySet());
     records.values().forEach(StreamSegments::forgetStored);
+    pending.addAll(records.keySet()); // after that: a handler drops a stream that counts as stored
     writtenUnstamped.clear();
   }
 

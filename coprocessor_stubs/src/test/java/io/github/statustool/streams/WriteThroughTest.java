@@ -187,6 +187,23 @@ class WriteThroughTest {
     assertEquals(List.of(segment(0, 3)), pending());
   }
 
+  /** The stream's monitor stops the recorder in the midst of it. */
+  @Test
+  void aHandlerDropsNothingThatIsToBeWrittenAgain() throws Exception {
+    write(0, 3);
+    StreamSegments record = applied.record(Fixtures.stream("a"));
+    Thread recorder = new Thread(applied::forgetFlushes);
+    synchronized (record) {
+      recorder.start();
+      while (recorder.getState() != Thread.State.BLOCKED) {
+        Thread.sleep(1);
+      }
+      applied.dropIfStored(record);
+    }
+    recorder.join();
+    assertEquals(List.of(segment(0, 3)), pending());
+  }
+
   @Test
   void unstampedEntriesAreWrittenWithAFlushAndOnce() {
     writeThrough.write(Fixtures.batch(Fixtures.entry("a", 3, null)));
