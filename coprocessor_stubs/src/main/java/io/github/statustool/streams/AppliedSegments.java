@@ -25,6 +25,8 @@ public final class AppliedSegments {
   private final TableEvents tables;
   /** Pending streams that have grown since they were copied to the spool. */
   private final Set<StreamId> uncopied = ConcurrentHashMap.newKeySet();
+  /** Those of requests that were answered although they are recorded nowhere. */
+  private final Set<StreamId> unrecorded = ConcurrentHashMap.newKeySet();
   private volatile boolean tablesUncopied;
 
   AppliedSegments(TableEvents tables) {
@@ -69,14 +71,23 @@ public final class AppliedSegments {
     }
   }
 
+  /** Notes streams that a request could record neither in the spool nor in the table. */
+  void notRecorded(List<StreamSegments> streams) {
+    streams.forEach(record -> unrecorded.add(record.id));
+  }
+
   /** Drops a stream that is in the table, unless it has grown since. */
   void dropIfStored(StreamSegments record) {
-    if (record.isStored()) {
-      pending.remove(record.id);
-    }
-    // Not an else: a handler may add entries between the first look and the removal, and keep the stream before it.
     if (!record.isStored()) {
-      pending.add(record.id);
+      return;
+    }
+    pending.remove(record.id);
+    uncopied.remove(record.id);
+    boolean wasUnrecorded = unrecorded.remove(record.id);
+    // Again: a handler may add entries between the first look and the removal, and keep the stream before it.
+    if (!record.isStored()) {
+      keep(List.of(record));
+      notRecorded(wasUnrecorded ? List.of(record) : List.of());
     }
   }
 
@@ -122,9 +133,9 @@ public final class AppliedSegments {
     uncopied.addAll(pending);
   }
 
-  /** Returns true if a crash would lose segments. */
+  /** Returns true if a crash would lose segments. Those of requests that are under way would be sent again. */
   public boolean hasUncopied() {
-    return uncopied.stream().anyMatch(pending::contains);
+    return unrecorded.stream().anyMatch(id -> uncopied.contains(id) && pending.contains(id));
   }
 
   public int pendingCount() {

@@ -55,9 +55,14 @@ public final class WriteThrough {
     // Before the batch is acknowledged: after that, the master may delete the WAL with these entries.
     applied.keep(records);
     boolean areCheap = copies.areCheap();
-    boolean isRecorded = records.isEmpty() || (areCheap && copies.copySoon()) || write(records, changes, now);
-    if (!isRecorded && !areCheap) {
-      copies.copySoon();
+    boolean isRecorded = false;
+    try {
+      isRecorded = records.isEmpty() || (areCheap && copies.copySoon()) || write(records, changes, now)
+          || (!areCheap && copies.copySoon());
+    } finally {
+      if (!isRecorded) {
+        applied.notRecorded(records);
+      }
     }
   }
 

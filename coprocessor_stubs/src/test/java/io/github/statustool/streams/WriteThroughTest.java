@@ -27,6 +27,7 @@ class WriteThroughTest {
 
   private boolean copy() {
     kept++;
+    assertFalse(spoolWorks && applied.hasUncopied(), "no flush is due because of a request that is under way");
     return spoolWorks;
   }
 
@@ -66,9 +67,11 @@ class WriteThroughTest {
     write(0, 3);
     assertEquals(0, kept);
     assertFalse(applied.hasPending());
+    assertEquals(List.of(), applied.uncopiedRows(0), "nothing is kept for a copy that nobody makes");
     store.down = true;
     write(3, 4);
     assertEquals(1, kept);
+    assertFalse(applied.hasUncopied());
     assertEquals(List.of(segment(0, 4)), pending());
   }
 
@@ -90,6 +93,7 @@ class WriteThroughTest {
     write(9, 10);
     assertEquals(List.of(segment(0, 8), segment(9, 10)), pending());
     assertEquals(3, kept, "told each time");
+    assertTrue(applied.hasUncopied());
   }
 
   @Test
