@@ -49,7 +49,7 @@ public final class ObservedState {
    */
   public List<Change> urgentChanges() {
     List<Change> changes = content.urgent(); // first, as above
-    changes.addAll(tableEvents.dirty());
+    changes.addAll(tableEvents.urgent());
     changes.addAll(facts.dirty());
     return changes;
   }
