@@ -88,7 +88,13 @@ public final class SegmentSpooler implements WriteThrough.Copies {
 
   private void start() {
     if (!running.get() && running.compareAndSet(false, true)) {
-      threads.execute(this::run);
+      try {
+        threads.execute(this::run);
+      } catch (Throwable t) { // no memory for a thread, too
+        running.set(false);
+        health.failedWrite("starting a thread for the spool", t);
+        failed();
+      }
     }
   }
 

@@ -239,6 +239,21 @@ class SegmentSpoolerTest {
   }
 
   @Test
+  void aThreadThatCouldNotBeStartedIsTriedAgain() {
+    List<Runnable> threads = new ArrayList<>();
+    SegmentSpooler other = spooler(spool, work -> {
+      threads.add(work);
+      if (threads.size() == 1) {
+        throw new IllegalStateException("no thread");
+      }
+    });
+    copies = other::copySoon;
+    apply("a", 0, 3);
+    apply("a", 3, 4);
+    assertEquals(2, threads.size());
+  }
+
+  @Test
   void aFileSystemThatRefusesIsTriedAgain() throws IOException {
     Path blocked = folder.resolve("spool");
     Files.writeString(blocked, "not a folder");
