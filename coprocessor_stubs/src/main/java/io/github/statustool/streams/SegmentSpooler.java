@@ -217,12 +217,27 @@ public final class SegmentSpooler implements WriteThrough.Copies {
     deleteOutdated();
   }
 
-  /** Abandons the file. What has been appended stays readable until a newer file has it. */
+  /**
+   * Abandons the file. What has been appended stays readable until a newer file has it. A file with nothing in it goes at
+   * once: where every append fails, each attempt leaves one.
+   */
   private void abandon() {
     if (copy != null) {
       outdated.add(copy.path);
       closeQuietly(copy);
+      if (copy.isEmpty()) {
+        deleteQuietly(copy.path);
+      }
       copy = null;
+    }
+  }
+
+  private void deleteQuietly(Path file) {
+    try {
+      spool.delete(file);
+      outdated.remove(file);
+    } catch (IOException | RuntimeException e) {
+      health.failedWrite("deleting an empty file of the spool", e);
     }
   }
 

@@ -11,6 +11,7 @@ import io.github.statustool.state.Change;
 import io.github.statustool.state.FakeStore;
 import io.github.statustool.state.Spool;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -21,7 +22,9 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.RawLocalFileSystem;
+import org.apache.hadoop.util.Progressable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -276,6 +279,40 @@ class SegmentSpoolerTest {
     join(worker);
     apply("a", 4, 5);
     assertEquals(2, threads.size(), "and another when it is needed again");
+  }
+
+  /** As with a quota that is used up: files can be made, but nothing can be written to them. */
+  public static final class FullFileSystem extends RawLocalFileSystem {
+    private static final CountDownLatch ATTEMPTS = new CountDownLatch(3);
+    private static volatile long most;
+
+    @Override
+    public FSDataOutputStream create(org.apache.hadoop.fs.Path file, boolean overwrite, int bufferSize,
+        short replication, long blockSize, Progressable progress) throws IOException {
+      super.create(file, overwrite, bufferSize, replication, blockSize, progress).close();
+      most = Math.max(most, listStatus(file.getParent()).length);
+      ATTEMPTS.countDown();
+      return new FSDataOutputStream(new OutputStream() {
+        @Override
+        public void write(int b) throws IOException {
+          throw new IOException("full");
+        }
+      }, null);
+    }
+  }
+
+  @Test
+  void whereNothingCanBeAppendedFilesDoNotPileUp() throws Exception {
+    Configuration conf = Fixtures.conf();
+    conf.set("fs.file.impl", FullFileSystem.class.getName());
+    apply("a", 0, 3);
+    SegmentSpooler other = spooler(new Spool(conf, new org.apache.hadoop.fs.Path(folder.toUri())), work -> { });
+    Thread worker = new Thread(other::run);
+    worker.start();
+    assertTrue(FullFileSystem.ATTEMPTS.await(WAIT_S, TimeUnit.SECONDS));
+    assertEquals(1, FullFileSystem.most);
+    flush();
+    join(worker);
   }
 
   private static void join(Thread worker) {
