@@ -122,6 +122,14 @@ public final class TableEvents {
     return changes;
   }
 
+  /** Returns those to be written and all arrivals, for a copy of segments that may outlive a state table with them. */
+  public List<Change> dirtyAndArrivals() {
+    List<Change> changes = new ArrayList<>();
+    arrivals.values().forEach(event -> changes.add(event.toChange()));
+    collect(emptied.values(), changes);
+    return changes;
+  }
+
   private static void collect(Collection<Event> events, List<Change> changes) {
     for (Event event : events) {
       if (!event.isFlushed()) {

@@ -147,7 +147,7 @@ public final class AppliedSegments {
     List<StateRow> rows = new ArrayList<>();
     if (tablesUncopied) {
       tablesUncopied = false; // before the tables are read, as below
-      addTables(rows);
+      tables.dirty().forEach(change -> rows.add(change.row));
     }
     for (Iterator<StreamId> ids = uncopied.iterator(); ids.hasNext();) {
       StreamId id = ids.next();
@@ -157,16 +157,12 @@ public final class AppliedSegments {
     return rows;
   }
 
-  /** Returns the rows of pending streams, which stay pending, and of the tables that they arrived in. By any thread. */
+  /** Returns the rows of pending streams, which stay pending, and of all tables with arrivals. By any thread. */
   public List<StateRow> pendingRows(long now) {
     List<StateRow> rows = new ArrayList<>();
-    addTables(rows);
+    tables.dirtyAndArrivals().forEach(change -> rows.add(change.row));
     pending.forEach(id -> addStream(id, now, rows));
     return rows;
-  }
-
-  private void addTables(List<StateRow> rows) {
-    tables.dirty().forEach(change -> rows.add(change.row));
   }
 
   private void addStream(StreamId id, long now, List<StateRow> rows) {

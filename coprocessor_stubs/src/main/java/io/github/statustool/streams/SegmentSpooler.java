@@ -218,8 +218,8 @@ public final class SegmentSpooler implements WriteThrough.Copies {
   }
 
   /**
-   * Abandons the file. What has been appended stays readable until a newer file has it. A file with nothing in it goes at
-   * once: where every append fails, each attempt leaves one.
+   * Abandons the file. What has been appended stays readable until a newer file has it. An empty file goes at once: where
+   * every append fails, each attempt leaves one.
    */
   private void abandon() {
     if (copy != null) {

@@ -24,6 +24,7 @@ import java.util.function.BooleanSupplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.RawLocalFileSystem;
+import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 import org.apache.hadoop.util.Progressable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -37,7 +38,8 @@ class SegmentSpoolerTest {
   private Path folder;
 
   private final FakeStore store = new FakeStore();
-  private final AppliedSegments applied = new AppliedSegments(new TableEvents());
+  private final TableEvents tables = new TableEvents();
+  private final AppliedSegments applied = new AppliedSegments(tables);
   private final CountDownLatch ended = new CountDownLatch(1);
   private Spool spool;
   private SegmentSpooler spooler;
@@ -208,6 +210,24 @@ class SegmentSpoolerTest {
     assertEquals(1, files().length);
     assertNotEquals(before[0], files()[0]);
     assertEquals(List.of(segment(20, 24)), recovered());
+  }
+
+  /** The state table that has it may be lost, and the file stays. */
+  @Test
+  void everyFileHasTheFirstArrivals() throws IOException {
+    EnvironmentEdgeManager.injectEdge(() -> 1_000); // later, the arrival would be due again
+    try {
+      apply("a", 0, 3);
+      spooler.copy();
+      flush();
+      tables.dirty().forEach(Change::stored);
+      spooler.flushSucceeded();
+      apply("b", 20, 24);
+      spooler.copy();
+    } finally {
+      EnvironmentEdgeManager.reset();
+    }
+    assertEquals(List.of(segment(20, 24)), recovered(), "and the arrival");
   }
 
   @Test
