@@ -56,7 +56,9 @@ def _read(hdfs: WebHdfs, path: str) -> list[tuple[bytes, Cells]]:
     except Refused as refusal:
         if refusal.is_absent:
             return []  # a tracker has just put it into the table
-        raise ConnectionFailed(f"cannot read {path}: {refusal}") from None
+        raise ConnectionFailed(f"cannot read {path} ({refusal}): run again; if it stays so, move it away") from None
+    if len(data) >= MAX_BYTES:
+        raise ConnectionFailed(f"{path} has more than {MAX_BYTES:,} bytes: run again when a tracker has emptied it")
     if path.endswith(GROWING_SUFFIX):
         data = data[: data.rfind(b"\n") + 1]
     try:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from status_tool.clients import hbase_pb2
 from status_tool.clients.config import ThriftEndpoint
+from status_tool.clients.hdfscli import Refused
 from status_tool.clients.thrift import Cells, StoredRow, Value
 from status_tool.clients.webhdfs import WebHdfs
 from status_tool.clients.zookeeper import parse_cluster_key, unwrap
@@ -24,7 +25,7 @@ from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import NO_ROWS, PackedRows
 from status_tool.rules.descriptors import retention_of
-from status_tool.sources import codec, meta, pages, state_table
+from status_tool.sources import codec, meta, pages, spool, state_table
 from status_tool.sources.interface import Source
 from status_tool.sources.meta import HostedRegion
 from status_tool.sources.spool import _row as spool_row
@@ -302,6 +303,26 @@ def test_the_line_that_a_crash_cut_off_is_passed_over_where_a_file_grows() -> No
         assert [key for key, _ in read_spool(cast(WebHdfs, growing), "spool")] == [b"o1"]
     with pytest.raises(ConnectionFailed, match="move it away"):
         read_spool(cast(WebHdfs, SpoolFolder("0000000000000005-1234-0.jsonl", whole + b'{"row":"6f32","ce')), "spool")
+
+
+def test_a_file_that_cannot_be_read_has_a_way_out() -> None:
+    """After a restart of all DataNodes until a tracker has recovered the lease, and where blocks are lost."""
+    folder = SpoolFolder("0000000000000005-1-0.growing.jsonl", b"")
+
+    def refuse(_path: str, _most: int) -> tuple[bytes, bool]:
+        raise Refused("CannotObtainBlockLengthException", "Cannot obtain block length")
+
+    folder.start_of = refuse  # type: ignore[method-assign]
+    with pytest.raises(ConnectionFailed, match="run again; if it stays so, move it away"):
+        read_spool(cast(WebHdfs, folder), "spool")
+
+
+def test_a_file_that_is_read_in_part_is_no_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest may hold events of tables."""
+    line = b'{"row":"6f31","cells":[]}\n'
+    monkeypatch.setattr(spool, "MAX_BYTES", len(line))
+    with pytest.raises(ConnectionFailed, match="run again"):
+        read_spool(cast(WebHdfs, SpoolFolder("0000000000000005-1-0.growing.jsonl", line)), "spool")
 
 
 def meta_row(table: str, cells: dict[str, bytes]) -> tuple[bytes, Cells]:

@@ -110,6 +110,26 @@ public final class TableEvents {
     return changes;
   }
 
+  /** Returns those that the table lacks: not arrivals that segments take along again. */
+  public List<Change> urgent() {
+    List<Change> changes = new ArrayList<>();
+    for (Event event : arrivals.values()) {
+      if (event.isLacking()) {
+        changes.add(event.toChange());
+      }
+    }
+    collect(emptied.values(), changes);
+    return changes;
+  }
+
+  /** Returns those to be written and all arrivals, for a copy of segments that may outlive a state table with them. */
+  public List<Change> dirtyAndArrivals() {
+    List<Change> changes = new ArrayList<>();
+    arrivals.values().forEach(event -> changes.add(event.toChange()));
+    collect(emptied.values(), changes);
+    return changes;
+  }
+
   private static void collect(Collection<Event> events, List<Change> changes) {
     for (Event event : events) {
       if (!event.isFlushed()) {
@@ -119,8 +139,8 @@ public final class TableEvents {
   }
 
   public void forgetFlushes() {
-    arrivals.values().forEach(Event::touch);
-    emptied.values().forEach(Event::touch);
+    arrivals.values().forEach(Event::forget);
+    emptied.values().forEach(Event::forget);
   }
 
   /** A region that is open on this server. */
@@ -161,6 +181,8 @@ public final class TableEvents {
     /** Number of times that it was to be written; compared with the one that was written last. */
     private final AtomicLong due = new AtomicLong(1);
     private final AtomicLong flushed = new AtomicLong();
+    /** The number that the table has at least if it has the event. */
+    private volatile long lacking = 1;
     /** Time when the arrival was last to be written with segments. */
     private volatile long dueSince;
 
@@ -173,8 +195,16 @@ public final class TableEvents {
     }
 
     /** Marks it as not written. A write of a handler that is under way may be one that the table has lost. */
-    private void touch() {
-      due.incrementAndGet();
+    private long touch() {
+      return due.incrementAndGet();
+    }
+
+    private void forget() {
+      lacking = touch();
+    }
+
+    private boolean isLacking() {
+      return flushed.get() < lacking;
     }
 
     private boolean isFlushed() {

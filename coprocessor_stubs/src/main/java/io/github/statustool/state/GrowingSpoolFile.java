@@ -50,6 +50,11 @@ public final class GrowingSpoolFile {
     return flushes;
   }
 
+  /** Returns true if no append to it has succeeded. */
+  public boolean isEmpty() {
+    return size == 0;
+  }
+
   /** Returns true if another file is to be begun. */
   public boolean isFull() {
     return !flushes || size > Math.max(SMALL, REPETITIONS * first);

@@ -25,6 +25,8 @@ public final class AppliedSegments {
   private final TableEvents tables;
   /** Pending streams that have grown since they were copied to the spool. */
   private final Set<StreamId> uncopied = ConcurrentHashMap.newKeySet();
+  /** Those of requests that were answered although they are recorded nowhere. */
+  private final Set<StreamId> unrecorded = ConcurrentHashMap.newKeySet();
   private volatile boolean tablesUncopied;
 
   AppliedSegments(TableEvents tables) {
@@ -69,21 +71,30 @@ public final class AppliedSegments {
     }
   }
 
+  /** Notes streams that a request could record neither in the spool nor in the table. */
+  void notRecorded(List<StreamSegments> streams) {
+    streams.forEach(record -> unrecorded.add(record.id));
+  }
+
   /** Drops a stream that is in the table, unless it has grown since. */
   void dropIfStored(StreamSegments record) {
-    if (record.isStored()) {
-      pending.remove(record.id);
-    }
-    // Not an else: a handler may add entries between the first look and the removal, and keep the stream before it.
     if (!record.isStored()) {
-      pending.add(record.id);
+      return;
+    }
+    pending.remove(record.id);
+    uncopied.remove(record.id);
+    boolean wasUnrecorded = unrecorded.remove(record.id);
+    // Again: a handler may add entries between the first look and the removal, and keep the stream before it.
+    if (!record.isStored()) {
+      keep(List.of(record));
+      notRecorded(wasUnrecorded ? List.of(record) : List.of());
     }
   }
 
   /** Marks everything that is still known as not written. */
   void forgetFlushes() {
-    pending.addAll(records.keySet());
     records.values().forEach(StreamSegments::forgetStored);
+    pending.addAll(records.keySet()); // after that: a handler drops a stream that counts as stored
     writtenUnstamped.clear();
   }
 
@@ -122,9 +133,9 @@ public final class AppliedSegments {
     uncopied.addAll(pending);
   }
 
-  /** Returns true if a crash would lose segments. */
+  /** Returns true if a crash would lose segments. Those of requests that are under way would be sent again. */
   public boolean hasUncopied() {
-    return uncopied.stream().anyMatch(pending::contains);
+    return unrecorded.stream().anyMatch(id -> uncopied.contains(id) && pending.contains(id));
   }
 
   public int pendingCount() {
@@ -136,7 +147,7 @@ public final class AppliedSegments {
     List<StateRow> rows = new ArrayList<>();
     if (tablesUncopied) {
       tablesUncopied = false; // before the tables are read, as below
-      addTables(rows);
+      tables.dirty().forEach(change -> rows.add(change.row));
     }
     for (Iterator<StreamId> ids = uncopied.iterator(); ids.hasNext();) {
       StreamId id = ids.next();
@@ -146,16 +157,12 @@ public final class AppliedSegments {
     return rows;
   }
 
-  /** Returns the rows of pending streams, which stay pending, and of the tables that they arrived in. By any thread. */
+  /** Returns the rows of pending streams, which stay pending, and of all tables with arrivals. By any thread. */
   public List<StateRow> pendingRows(long now) {
     List<StateRow> rows = new ArrayList<>();
-    addTables(rows);
+    tables.dirtyAndArrivals().forEach(change -> rows.add(change.row));
     pending.forEach(id -> addStream(id, now, rows));
     return rows;
-  }
-
-  private void addTables(List<StateRow> rows) {
-    tables.dirty().forEach(change -> rows.add(change.row));
   }
 
   private void addStream(StreamId id, long now, List<StateRow> rows) {

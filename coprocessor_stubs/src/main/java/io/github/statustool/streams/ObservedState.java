@@ -36,10 +36,10 @@ public final class ObservedState {
    */
   public List<Change> otherChanges(long now) {
     List<Change> changes = content.dirty(); // first: it tells of regions that are born
-    changes.addAll(tableEvents.dirty());
     changes.addAll(facts.dirty());
     changes.addAll(tableWrites.dirty());
     applied.collect(changes, now);
+    changes.addAll(tableEvents.dirty()); // last: of a table that has segments by now, its first arrival is known
     return changes;
   }
 
@@ -49,7 +49,7 @@ public final class ObservedState {
    */
   public List<Change> urgentChanges() {
     List<Change> changes = content.urgent(); // first, as above
-    changes.addAll(tableEvents.dirty());
+    changes.addAll(tableEvents.urgent());
     changes.addAll(facts.dirty());
     return changes;
   }

@@ -88,7 +88,13 @@ public final class SegmentSpooler implements WriteThrough.Copies {
 
   private void start() {
     if (!running.get() && running.compareAndSet(false, true)) {
-      threads.execute(this::run);
+      try {
+        threads.execute(this::run);
+      } catch (Throwable t) { // no memory for a thread, too
+        running.set(false);
+        health.failedWrite("starting a thread for the spool", t);
+        failed();
+      }
     }
   }
 
@@ -134,10 +140,11 @@ public final class SegmentSpooler implements WriteThrough.Copies {
     } finally {
       running.set(false);
     }
+    long upTo = asked(); // before the look: what a handler adds after it is in no flush
     if (applied.hasPending()) {
       start(); // added after the last look, by a handler that saw this thread running
     } else {
-      copied(asked()); // a flush has written them
+      copied(upTo); // a flush has written them
     }
   }
 
@@ -210,12 +217,27 @@ public final class SegmentSpooler implements WriteThrough.Copies {
     deleteOutdated();
   }
 
-  /** Abandons the file. What has been appended stays readable until a newer file has it. */
+  /**
+   * Abandons the file. What has been appended stays readable until a newer file has it. An empty file goes at once: where
+   * every append fails, each attempt leaves one.
+   */
   private void abandon() {
     if (copy != null) {
       outdated.add(copy.path);
       closeQuietly(copy);
+      if (copy.isEmpty()) {
+        deleteQuietly(copy.path);
+      }
       copy = null;
+    }
+  }
+
+  private void deleteQuietly(Path file) {
+    try {
+      spool.delete(file);
+      outdated.remove(file);
+    } catch (IOException | RuntimeException e) {
+      health.failedWrite("deleting an empty file of the spool", e);
     }
   }
 

@@ -49,14 +49,20 @@ public final class WriteThrough {
     long now = EnvironmentEdgeManager.currentTime();
     applied.keepUnstamped(batch.unstamped());
     List<AppliedEntries> streams = batch.streams(now);
+    // Before the segments: a flush that sees them has to see when their table's first entry arrived.
+    List<Change> changes = new ArrayList<>(applied.arrived(streams, now));
     List<StreamSegments> records = applied.add(streams, now);
     // Before the batch is acknowledged: after that, the master may delete the WAL with these entries.
     applied.keep(records);
-    List<Change> changes = new ArrayList<>(applied.arrived(streams, now));
     boolean areCheap = copies.areCheap();
-    boolean isRecorded = records.isEmpty() || (areCheap && copies.copySoon()) || write(records, changes, now);
-    if (!isRecorded && !areCheap) {
-      copies.copySoon();
+    boolean isRecorded = false;
+    try {
+      isRecorded = records.isEmpty() || (areCheap && copies.copySoon()) || write(records, changes, now)
+          || (!areCheap && copies.copySoon());
+    } finally {
+      if (!isRecorded) {
+        applied.notRecorded(records);
+      }
     }
   }
 

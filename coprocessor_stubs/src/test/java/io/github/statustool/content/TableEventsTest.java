@@ -55,8 +55,10 @@ class TableEventsTest {
   @Test
   void anArrivalIsWrittenAgainWithLaterEntriesBecauseTheTableMayHaveGoneBack() {
     events.arrived("t", 50);
+    assertEquals(1, events.urgent().size());
     Set<String> first = written();
     assertTrue(events.arrived("t", 50 + TableEvents.AGAIN_MS));
+    assertEquals(0, events.urgent().size(), "no flush is due each second because of it");
     assertEquals(first, written());
     assertFalse(events.arrived("t", 51 + TableEvents.AGAIN_MS));
   }
@@ -69,6 +71,7 @@ class TableEventsTest {
     events.forgetFlushes();
     underWay.forEach(Change::stored);
     assertTrue(events.arrived("t", 51), "what was stored, the table has lost");
+    assertEquals(3, events.urgent().size());
     assertEquals(3, written().size());
     underWay.forEach(Change::stored);
     assertEquals(Set.of(), written());

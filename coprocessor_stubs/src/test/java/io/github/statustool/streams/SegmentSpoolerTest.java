@@ -11,6 +11,7 @@ import io.github.statustool.state.Change;
 import io.github.statustool.state.FakeStore;
 import io.github.statustool.state.Spool;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -21,7 +22,10 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.RawLocalFileSystem;
+import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
+import org.apache.hadoop.util.Progressable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -34,7 +38,8 @@ class SegmentSpoolerTest {
   private Path folder;
 
   private final FakeStore store = new FakeStore();
-  private final AppliedSegments applied = new AppliedSegments(new TableEvents());
+  private final TableEvents tables = new TableEvents();
+  private final AppliedSegments applied = new AppliedSegments(tables);
   private final CountDownLatch ended = new CountDownLatch(1);
   private Spool spool;
   private SegmentSpooler spooler;
@@ -207,6 +212,24 @@ class SegmentSpoolerTest {
     assertEquals(List.of(segment(20, 24)), recovered());
   }
 
+  /** The state table that has it may be lost, and the file stays. */
+  @Test
+  void everyFileHasTheFirstArrivals() throws IOException {
+    EnvironmentEdgeManager.injectEdge(() -> 1_000); // later, the arrival would be due again
+    try {
+      apply("a", 0, 3);
+      spooler.copy();
+      flush();
+      tables.dirty().forEach(Change::stored);
+      spooler.flushSucceeded();
+      apply("b", 20, 24);
+      spooler.copy();
+    } finally {
+      EnvironmentEdgeManager.reset();
+    }
+    assertEquals(List.of(segment(20, 24)), recovered(), "and the arrival");
+  }
+
   @Test
   void aFlushEndsTheThreadAndTakesTheFileAway() throws Exception {
     copies = spooler::copySoon;
@@ -220,6 +243,37 @@ class SegmentSpoolerTest {
     assertFalse(applied.hasPending());
     assertTrue(ended.await(WAIT_S, TimeUnit.SECONDS));
     assertEquals(0, files().length);
+  }
+
+  /** The monitor stops the thread between its last look at what is pending and its answer. */
+  @Test
+  void whatIsAddedAfterTheLastLookDoesNotCountAsFlushed() throws Exception {
+    SegmentSpooler other = spooler(spool, work -> { });
+    Thread worker = new Thread(other::run);
+    synchronized (other) {
+      worker.start();
+      while (worker.getState() != Thread.State.BLOCKED) {
+        Thread.sleep(1);
+      }
+      apply("a", 0, 3);
+      assertFalse(other.copySoon(), "it is in no file and no table");
+    }
+    join(worker);
+  }
+
+  @Test
+  void aThreadThatCouldNotBeStartedIsTriedAgain() {
+    List<Runnable> threads = new ArrayList<>();
+    SegmentSpooler other = spooler(spool, work -> {
+      threads.add(work);
+      if (threads.size() == 1) {
+        throw new IllegalStateException("no thread");
+      }
+    });
+    copies = other::copySoon;
+    apply("a", 0, 3);
+    apply("a", 3, 4);
+    assertEquals(2, threads.size());
   }
 
   @Test
@@ -245,6 +299,40 @@ class SegmentSpoolerTest {
     join(worker);
     apply("a", 4, 5);
     assertEquals(2, threads.size(), "and another when it is needed again");
+  }
+
+  /** As with a quota that is used up: files can be made, but nothing can be written to them. */
+  public static final class FullFileSystem extends RawLocalFileSystem {
+    private static final CountDownLatch ATTEMPTS = new CountDownLatch(3);
+    private static volatile long most;
+
+    @Override
+    public FSDataOutputStream create(org.apache.hadoop.fs.Path file, boolean overwrite, int bufferSize,
+        short replication, long blockSize, Progressable progress) throws IOException {
+      super.create(file, overwrite, bufferSize, replication, blockSize, progress).close();
+      most = Math.max(most, listStatus(file.getParent()).length);
+      ATTEMPTS.countDown();
+      return new FSDataOutputStream(new OutputStream() {
+        @Override
+        public void write(int b) throws IOException {
+          throw new IOException("full");
+        }
+      }, null);
+    }
+  }
+
+  @Test
+  void whereNothingCanBeAppendedFilesDoNotPileUp() throws Exception {
+    Configuration conf = Fixtures.conf();
+    conf.set("fs.file.impl", FullFileSystem.class.getName());
+    apply("a", 0, 3);
+    SegmentSpooler other = spooler(new Spool(conf, new org.apache.hadoop.fs.Path(folder.toUri())), work -> { });
+    Thread worker = new Thread(other::run);
+    worker.start();
+    assertTrue(FullFileSystem.ATTEMPTS.await(WAIT_S, TimeUnit.SECONDS));
+    assertEquals(1, FullFileSystem.most);
+    flush();
+    join(worker);
   }
 
   private static void join(Thread worker) {

@@ -10,6 +10,8 @@ import io.github.statustool.state.FakeStore;
 import io.github.statustool.state.StateRow;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.WALEntry;
+import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
 import org.junit.jupiter.api.Test;
 
 class WriteThroughTest {
@@ -25,6 +27,7 @@ class WriteThroughTest {
 
   private boolean copy() {
     kept++;
+    assertFalse(spoolWorks && applied.hasUncopied(), "no flush is due because of a request that is under way");
     return spoolWorks;
   }
 
@@ -64,9 +67,11 @@ class WriteThroughTest {
     write(0, 3);
     assertEquals(0, kept);
     assertFalse(applied.hasPending());
+    assertEquals(List.of(), applied.uncopiedRows(0), "nothing is kept for a copy that nobody makes");
     store.down = true;
     write(3, 4);
     assertEquals(1, kept);
+    assertFalse(applied.hasUncopied());
     assertEquals(List.of(segment(0, 4)), pending());
   }
 
@@ -88,6 +93,7 @@ class WriteThroughTest {
     write(9, 10);
     assertEquals(List.of(segment(0, 8), segment(9, 10)), pending());
     assertEquals(3, kept, "told each time");
+    assertTrue(applied.hasUncopied());
   }
 
   @Test
@@ -129,6 +135,40 @@ class WriteThroughTest {
     assertEquals(List.of(segment(0, 3)), pending());
   }
 
+  /** The stream's monitor stops the handler where it adds the entries. */
+  @Test
+  void aFlushThatHasATablesSegmentsHasItsFirstArrival() throws Exception {
+    ObservedState observed = new ObservedState(Fixtures.health(), () -> 0);
+    WriteThrough handler = new WriteThrough(() -> store, observed.applied, Fixtures.health(), WAIT_MS,
+        Fixtures.copies(() -> appends, this::copy));
+    spoolWorks = true;
+    handler.write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
+    observed.otherChanges(0).forEach(Change::stored);
+    WALEntry entry = Fixtures.entry("a", 3, 4);
+    WALEntry ofOther = entry.toBuilder()
+        .setKey(entry.getKey().toBuilder().setTableName(ByteString.copyFromUtf8("u"))).build();
+    Thread thread = new Thread(() -> handler.write(Fixtures.batch(ofOther)));
+    synchronized (observed.applied.record(Fixtures.stream("a"))) {
+      thread.start();
+      while (thread.getState() != Thread.State.BLOCKED) {
+        Thread.sleep(1);
+      }
+      assertEquals(List.of("nu"), keys(observed.otherChanges(0)));
+    }
+    thread.join();
+    assertEquals(List.of("s", "nu"), keys(observed.otherChanges(0)), "looked at after the segments");
+  }
+
+  /** Of a stream's row, the type only. */
+  private static List<String> keys(List<Change> changes) {
+    List<String> keys = new ArrayList<>();
+    for (Change change : changes) {
+      String key = FakeStore.text(change.row.key);
+      keys.add(key.startsWith("s") ? "s" : key);
+    }
+    return keys;
+  }
+
   @Test
   void whatComesWhileAFlushWritesStaysPending() {
     store.down = true;
@@ -148,6 +188,23 @@ class WriteThroughTest {
     applied.collect(changes, 0);
     applied.forgetFlushes();
     changes.forEach(Change::stored);
+    assertEquals(List.of(segment(0, 3)), pending());
+  }
+
+  /** The stream's monitor stops the recorder in the midst of it. */
+  @Test
+  void aHandlerDropsNothingThatIsToBeWrittenAgain() throws Exception {
+    write(0, 3);
+    StreamSegments record = applied.record(Fixtures.stream("a"));
+    Thread recorder = new Thread(applied::forgetFlushes);
+    synchronized (record) {
+      recorder.start();
+      while (recorder.getState() != Thread.State.BLOCKED) {
+        Thread.sleep(1);
+      }
+      applied.dropIfStored(record);
+    }
+    recorder.join();
     assertEquals(List.of(segment(0, 3)), pending());
   }
 
