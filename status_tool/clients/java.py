@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
@@ -26,6 +27,8 @@ PACKAGE = Path(__file__).parents[1]
 READER = Path("io", "github", "statustool", "hdfs")
 """The Java package that reads HDFS. It needs nothing else of the jar."""
 _COMPILER = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "-proc:none", "-nowarn", "--release", "17")
+_COMPILING, _COMPILED_S = "compiling-", 60
+"""Beginning of the names of folders to compile into, and after how many seconds nobody does any more."""
 _HADOOP = ("hadoop-client-api-*.jar", "hadoop-client-runtime-*.jar", "slf4j-api-*.jar")
 """Hadoop's client as Spark ships it, with all that it needs."""
 
@@ -106,10 +109,10 @@ def _compiled(hadoop: str) -> Path | None:
     kept = None if cached is None else cached / f"reader-{key}"
     if kept is not None and kept.is_dir():
         return kept
-    folder = held_folder()[0] if cached is None else Path(tempfile.mkdtemp(prefix="compiling-", dir=cached))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     compiler = java("Hadoop's own client").resolve().with_name("javac")
     try:
+        folder = held_folder()[0] if cached is None else _folder_in(cached)
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
         subprocess.run([compiler, *_COMPILER, "-cp", hadoop, "-d", folder, *sources], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):
         return None
@@ -118,6 +121,14 @@ def _compiled(hadoop: str) -> Path | None:
     with suppress(OSError):  # another run was faster
         folder.rename(kept)
     return kept
+
+
+def _folder_in(cached: Path) -> Path:
+    """Create a folder to compile into, without those that runs which were killed have left."""
+    for left in cached.glob(f"{_COMPILING}*"):
+        if time.time() - left.stat().st_mtime > _COMPILED_S:
+            shutil.rmtree(left, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=_COMPILING, dir=cached))
 
 
 def hbase_class_path(home: Path | None) -> str:

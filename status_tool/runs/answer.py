@@ -27,6 +27,7 @@ from status_tool.spark.held import HeldRows, frame_of
 from status_tool.spark.lists import write_lists
 from status_tool.spark.session import small_query
 from status_tool.spark.verify import Verification
+from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.findings import NO_PROOFS, RowProofs
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.verdicts import FileStatus
@@ -53,16 +54,27 @@ class Comparison:
     endpoint: HdfsEndpoint | RpcEndpoint | None = None
     """Where the slave's files are read that checksums cannot settle; None: such files stay incomparable."""
     rows: RowProofs = NO_PROOFS
+    slave_file: StatusFile | None = None
+    """File that the slave's rows are of; None: they are live."""
 
     def answer(self, spark: SparkSession, say: Say, last: Last) -> Outcome:
         """Compare; an outcome that is `last` has an overview. Raises what reading a side raises."""
         say("comparing every stream and file")
         try:
-            return self.question.answered(self._outcome(spark, say, last))
+            outcome = self._outcome(spark, say, last)
         except Exception as error:
+            self._refuse_others()
             if (clear := spark_source.explain(error)) is not None:
                 raise clear from None
             raise
+        self._refuse_others()
+        return self.question.answered(outcome)
+
+    def _refuse_others(self) -> None:
+        """Raise `StatusFileError` if what Spark has read by a file's path may be of another file."""
+        for file in (self.side.file, self.side.older, self.slave_file):
+            if file is not None:
+                file.refuse_another()
 
     def _outcome(self, spark: SparkSession, say: Say, last: Last) -> Outcome:
         # Before the rows are given to Spark: of a small check that alone takes half of the time if it is compiled.

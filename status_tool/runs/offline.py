@@ -30,6 +30,7 @@ def check_offline(check: Check, say: Say) -> Outcome:
             with session_of(check) as spark:
                 held = small_file(slave)
                 rows = read_status(spark, slave, folder) if held is None else held
-                outcome = Comparison(check, question, side, rows, folder).answer(spark, say, always)
+                comparison = Comparison(check, question, side, rows, folder, slave_file=slave)
+                outcome = comparison.answer(spark, say, always)
                 done()
                 return outcome

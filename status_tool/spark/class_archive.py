@@ -86,10 +86,11 @@ def jvm_option(start: str) -> tuple[str, NewArchive | None]:
     if " " in str(folder):
         return "", None  # Spark splits the options at blanks
     for archive in folder.glob(f"{name}.*{_ENDING}"):
-        if not is_ours(archive):
-            return "", None
-        if archive.name == f"{name}.{_checksum(archive)}{_ENDING}":
-            return f"{_USE}{archive}", None
+        with contextlib.suppress(FileNotFoundError):  # another run has just dropped it
+            if not is_ours(archive):
+                return "", None
+            if archive.name == f"{name}.{_checksum(archive)}{_ENDING}":
+                return f"{_USE}{archive}", None
     written = folder / f"{name}.{os.getpid()}"
     return f"-XX:ArchiveClassesAtExit={written}", NewArchive(written)
 

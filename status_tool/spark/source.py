@@ -48,6 +48,12 @@ def load(session: SparkSession, source: Source) -> DataFrame:
         raise
 
 
+def is_read_anew(rows: DataFrame) -> bool:
+    """Return True if some of the rows are of a `Source`, which each action reads anew unless the rows are kept."""
+    leaves = rows._jdf.queryExecution().analyzed().collectLeaves()
+    return any(leaves.apply(at).getClass().getSimpleName() == "DataSourceV2Relation" for at in range(leaves.size()))
+
+
 def explain(error: BaseException) -> StatusToolError | None:
     """The tool's own error that a Spark exception carries, however deep, or what it means; None for another one's.
 

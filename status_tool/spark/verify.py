@@ -39,6 +39,7 @@ from status_tool.spark.judge import (
 from status_tool.spark.session import small_query
 from status_tool.spark.short_way import Decided, Evident, judge_evident
 from status_tool.spark.small_rows import SMALL_COLUMNS, small_rows
+from status_tool.spark.source import is_read_anew
 from status_tool.vocabulary.codes import FILE_CODES
 from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
@@ -291,7 +292,7 @@ class Verification:
         ]
 
     def _keep(self, rows: DataFrame) -> DataFrame:
-        if self._held is not None or rows.inputFiles():
+        if self._held is not None or (rows.inputFiles() and not is_read_anew(rows)):
             return rows
         self._kept.append(rows.persist(StorageLevel.MEMORY_AND_DISK))
         return self._kept[-1]

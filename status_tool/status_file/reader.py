@@ -65,6 +65,8 @@ class StatusFile:
     """Rows by kind; kinds without rows are absent."""
     is_json: bool = False
     _remove: weakref.finalize[..., StatusFile] | None = field(default=None, repr=False)
+    _checked: tuple[int, ...] | None = field(default=None, repr=False)
+    """What tells the file that was checked from any other by its path; None: nobody else knows the path."""
 
     @property
     def uri(self) -> str:
@@ -74,8 +76,9 @@ class StatusFile:
     def rows(self, kinds: Collection[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of these kinds (default: all) in batches; meant for kinds with few rows.
 
-        Raises `StatusFileError` if the content turns out not to be readable.
+        Raises `StatusFileError` if the content turns out not to be readable, and as `refuse_another` does.
         """
+        self.refuse_another()
         try:
             with pq.ParquetFile(self.parquet_path) as parquet:
                 groups = _groups(parquet, kinds)
@@ -88,6 +91,18 @@ class StatusFile:
                         yield conform(batch)
         except _PARQUET_ERRORS as error:
             raise _refusal(self.path, "has been altered or damaged: its rows cannot be read") from error
+
+    def refuse_another(self) -> None:
+        """Raise `StatusFileError` if another file has taken its place: rows of two files would pass for those of one.
+
+        Whoever has read rows by its path asks afterwards.
+        """
+        try:
+            found = None if self._checked is None else _state_of(os.stat(self.parquet_path))
+        except OSError as error:
+            raise _refusal(self.path, f"cannot be read any more: {error.strerror}") from error
+        if found != self._checked:
+            raise _refusal(self.path, "was replaced or changed while it was read: run again")
 
     def close(self) -> None:
         """Remove the temporary copy, if there is one."""
@@ -130,6 +145,11 @@ def open_status(
         status.close()
         raise _refusal(path, "comes from a witness: only `run -i FILE` on the slave reads it, without --follow")
     return status
+
+
+def _state_of(found: os.stat_result) -> tuple[int, ...]:
+    """Without the inode, of which some file systems have another number later."""
+    return found.st_size, found.st_mtime_ns
 
 
 def created_ms(path: str | os.PathLike[str]) -> int | None:
@@ -206,6 +226,7 @@ def _temporary(status: StatusFile, folder: Path) -> StatusFile:
 
 
 def _open_parquet(file: BinaryIO, path: str | os.PathLike[str], size: int, key: SignKey | None) -> StatusFile:
+    checked = _state_of(os.fstat(file.fileno()))
     footer_start, footer = _footer(file, path, size)
     found = list(DIGEST_PATTERN.finditer(footer))
     if len(found) == 1:
@@ -217,11 +238,11 @@ def _open_parquet(file: BinaryIO, path: str | os.PathLike[str], size: int, key: 
     header, counts = _describe(file, path, digest=found[0][1] if len(found) == 1 else None)
     plain = Path(os.path.abspath(path))
     if _PLAIN_PATH.fullmatch(str(plain)):
-        return StatusFile(Path(path), plain, header, counts)
+        return StatusFile(Path(path), plain, header, counts, _checked=checked)
     with _temporary_folder() as folder:
         link = folder / "status.parquet"
         link.symlink_to(plain)
-        return _temporary(StatusFile(Path(path), link, header, counts), folder)
+        return _temporary(StatusFile(Path(path), link, header, counts, _checked=checked), folder)
 
 
 def _check_signature(

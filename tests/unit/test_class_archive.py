@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from status_tool.cache import CACHE_VARIABLE
+from status_tool.spark import class_archive
 from status_tool.spark.class_archive import DIRECT, SUBMIT, NewArchive, drop_archive, jvm_option, start_key
 from tests.pair import REPOSITORY
 
@@ -83,6 +84,20 @@ def test_what_others_could_have_written_is_not_used(tmp_path: Path, monkeypatch:
     archive.unlink()
     tmp_path.chmod(0o770)
     assert jvm_option(DIRECT) == ("", None)
+
+
+def test_one_that_another_run_drops_meanwhile_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of runs that each write one, as those that begin together do, the last one drops the others'."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    tmp_path.chmod(0o700)
+    option, _ = jvm_option(DIRECT)
+    archive = Path(option.partition("=")[2]).with_suffix(f".{zlib.crc32(b'classes'):08x}.jsa")
+    for dropped_by in ("is_ours", "_checksum"):
+        archive.write_bytes(b"classes")
+        of = getattr(class_archive, dropped_by)
+        monkeypatch.setattr(class_archive, dropped_by, lambda file, of=of: (file.unlink(missing_ok=True), of(file))[1])
+        assert jvm_option(DIRECT)[0] == option
+        monkeypatch.setattr(class_archive, dropped_by, of)
 
 
 def test_none_without_a_folder_or_a_jdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

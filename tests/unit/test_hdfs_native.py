@@ -468,6 +468,30 @@ def test_without_the_jar_what_reads_hdfs_is_compiled_once(monkeypatch: pytest.Mo
     assert "coprocessors.jar" in hadoop_class_path()
 
 
+def test_what_cannot_be_compiled_here_ends_no_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A full disk says so as a missing jar does. And what a run that was killed has left, the next one removes."""
+    package, sources = tmp_path / "status_tool", REPOSITORY / "coprocessor_stubs" / "src" / "main" / "java"
+    shutil.copytree(sources / READER, package / "assets" / READER)
+    monkeypatch.setattr("status_tool.clients.java.PACKAGE", package)
+    cache = tmp_path / "cache"
+    monkeypatch.setenv(CACHE_VARIABLE, str(cache))
+    left, new = cache / "compiling-left", cache / "compiling-new"
+    for folder in (left, new):
+        (folder / "io").mkdir(parents=True)
+    cache.chmod(0o700)
+    os.utime(left, (1, 1))
+
+    def is_full(*_: object, **__: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tempfile.mkdtemp", is_full)
+    _compiled.cache_clear()
+    with pytest.raises(ConfigurationError, match="is not here: build it"):
+        hadoop_class_path()
+    _compiled.cache_clear()
+    assert list(cache.iterdir()) == [new]
+
+
 def test_a_tool_without_the_jar_says_so_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

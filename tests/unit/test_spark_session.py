@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from status_tool.errors import ConfigurationError, ConnectionFailed, StatusFileError, StatusToolError
 from status_tool.sources.interface import Source
+from status_tool.spark.cluster import read_parquet
 from status_tool.spark.debug import write_debug
 from status_tool.spark.held import HeldRows
 from status_tool.spark.judge import map_in_arrow
@@ -60,9 +62,14 @@ def session() -> Iterator[SparkSession]:
         yield made
 
 
-def test_a_live_source_is_read_once_for_check_and_dump(session: SparkSession, tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    slave = load(session, Rows([[*THEIRS, FILE], []], log))
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside a file"])
+def test_a_live_source_is_read_once_for_check_and_dump(session: SparkSession, tmp_path: Path, beside: bool) -> None:
+    """Beside a file, too, in which this process has put what only it reads: another reading shows a later moment."""
+    log, files = tmp_path / "log", tmp_path / "slave-files.parquet"
+    slave = load(session, Rows([[*THEIRS, *([] if beside else [FILE])], []], log))
+    if beside:
+        pq.write_table(pa.Table.from_pylist([FILE], schema=STATUS_SCHEMA), files, store_schema=False)
+        slave = slave.unionByName(read_parquet(session, files, tmp_path, "slave"))
     master = load(session, Rows([[*OURS, FILE]], tmp_path / "other"))
     with closing(Verification(session, master, slave, MASTER, SLAVE, Scope())) as check:
         outcome = check.outcome()

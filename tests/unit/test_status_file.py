@@ -23,12 +23,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from status_tool.errors import OutputError, StatusFileError
+from status_tool.runs.answer import Comparison, always
+from status_tool.runs.check import Check
+from status_tool.runs.master_side import MasterSide
 from status_tool.status_file import writer as writer_module
 from status_tool.status_file.footer import _CHECKS, DIGEST_KEY, DIGEST_PATTERN, HEADER_KEY, NO_DIGEST, encode_header
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.schema import KINDS, STATUS_SCHEMA
+from status_tool.vocabulary.scope import Scope
 
 HEADER = Header(side="master", cluster_id="11-22", created_ms=1_700_000_000_000, cut_ms=1_700_000_000_001)
 
@@ -131,6 +135,25 @@ def test_rows_and_header_come_back(tmp_path: Path) -> None:
     rows = {row["kind"]: row for row in read(path)}
     for row in (STREAM, FILE, SERVER):
         assert {name: rows[row["kind"]][name] for name in row} == row
+
+
+@pytest.mark.parametrize("name", ["f", "a file"])
+def test_a_file_that_another_replaces_while_it_is_read_proves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """As where a new FILE comes while a check is under way: the header is of one, the rows may be of the other."""
+    path = write(tmp_path / name, STREAM)
+    with open_status(path) as status:
+        status.refuse_another()
+        check = Comparison(Check(path, Scope()), None, MasterSide(status, HEADER), None, tmp_path)  # type: ignore[arg-type]
+        monkeypatch.setattr(Comparison, "_outcome", lambda *_: write(tmp_path / "new", SERVER).replace(path))
+        with pytest.raises(StatusFileError, match=r"was replaced or changed while it was read: run again"):
+            check.answer(None, lambda _: None, always)  # type: ignore[arg-type]
+        with pytest.raises(StatusFileError, match=r"was replaced or changed"):
+            list(status.rows())
+        path.unlink()
+        with pytest.raises(StatusFileError, match=r"cannot be read any more: No such file"):
+            status.refuse_another()
 
 
 @pytest.mark.parametrize("name", ["_f", ".f", "a b", "a:b", "a*", "[a]", "{a}", "a%20b", "ü", "a\nb", "d=1"])
