@@ -36,7 +36,14 @@ pytestmark = pytest.mark.cluster
 
 BLOCK = 4096
 MASTER_HDFS = {"dfs.replication": "2", "dfs.blocksize": str(BLOCK), "dfs.bytes-per-checksum": "512"}
-SLAVE_HDFS = {"dfs.blocksize": str(2 * BLOCK), "dfs.bytes-per-checksum": "1024", "dfs.checksum.type": "CRC32"}
+PAGE = 100
+"""Entries of a folder that the slave's NameNode lists at once."""
+SLAVE_HDFS = {
+    "dfs.blocksize": str(2 * BLOCK),
+    "dfs.bytes-per-checksum": "1024",
+    "dfs.checksum.type": "CRC32",
+    "dfs.ls.limit": str(PAGE),
+}
 PERMISSIONS = {"dfs.permissions.enabled": "true", "dfs.permissions.superusergroup": "nobody-at-all"}
 CRYPTO, CODING = "org.apache.hadoop.hdfs.tools.CryptoAdmin", "org.apache.hadoop.hdfs.tools.ECAdmin"
 KEYS = "org.apache.hadoop.crypto.key.KeyShell"
@@ -273,15 +280,16 @@ def filesystem(cluster: Cluster) -> str:
     return f"hdfs://127.0.0.1:{cluster.namenode.port}"
 
 
-def test_twenty_thousand_small_files(hdfs: tuple[Cluster, Cluster]) -> None:
-    """Listed in pages and parts, each file once."""
+def test_many_small_files(hdfs: tuple[Cluster, Cluster], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Listed in pages, of which several make a part and a folder several parts: each file once."""
+    monkeypatch.setattr("status_tool.sources.hdfs_files.PART_FILES", 5 * PAGE)
     admin = hdfs[1].admin
-    admin.hdfs_put_many("/small", 20_000)
+    admin.hdfs_put_many("/small", 5_000)
     source = HdfsSource(endpoint(hdfs[1]), ("/small",), Exclusions())
     parts = source.partitions()
-    assert len(parts) > 20
+    assert len(parts) >= 10
     listed = [row["path"] for part in parts for row in source._listed(webhdfs(endpoint(hdfs[1])), part, Counter())]
-    assert len(listed) == len(set(listed)) == 20_000
+    assert len(listed) == len(set(listed)) == 5_000
 
 
 @pytest.mark.usefixtures("warm_spark")
@@ -433,16 +441,16 @@ def test_both_runs(hdfs: tuple[Cluster, Cluster], tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("warm_spark")
 def test_many_files_choose_it(hdfs: tuple[Cluster, Cluster], tmp_path: Path) -> None:
-    """From some thousand on without being told; `--explain` says which it will be."""
+    """From some hundred on without being told; `--explain` says which it will be."""
     for cluster in hdfs:
-        cluster.admin.hdfs_put_many("/large", 2_500)
+        cluster.admin.hdfs_put_many("/large", 1_000)
     check = Check(hdfs, tmp_path, "/large")
     plan = check.write("--explain").stdout
     assert "by Hadoop's own client" in plan
-    assert "2500 files" in plan
+    assert "1000 files" in plan
     check.write()
     result = check.verify()
-    assert (result.exit_code, result.json["hdfs"]["files"]["match"]) == (0, 2_500), result
+    assert (result.exit_code, result.json["hdfs"]["files"]["match"]) == (0, 1_000), result
 
 
 def view(folder: Path, cluster: Cluster, name: str, mounts: dict[str, str]) -> dict[str, str]:
