@@ -1,4 +1,7 @@
-"""Losses that runs once called complete: no stream shows them, nor what the trackers of the contract once recorded."""
+"""Losses that runs once called complete: no stream shows them, nor what the trackers of the contract once recorded.
+
+With the WAL provider `multiwal`: first, that it changes nothing else.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ import pytest
 
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
 from tests.cluster.test_content import is_open
+from tests.cluster.test_versions import complete_then_gap
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
 from tests.pair import (
@@ -32,7 +36,7 @@ from tests.pair import (
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
 LOADS = "hbase.replication.bulkload.enabled"
-SITE = {"hbase.replicationtable.updateperiod": "20000", LOADS: "true"}
+SITE = {"hbase.replicationtable.updateperiod": "20000", "hbase.wal.provider": "multiwal", LOADS: "true"}
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +66,11 @@ def born_on(pair: Pair, server: str, name: str, families: dict[str, int]) -> str
         if region.server == server:
             return f"{name}{number}"
     raise AssertionError("no table was opened there")
+
+
+def test_complete_then_gap(pair: Pair, status: Path) -> None:
+    """The first test: a peer that is added again leaves servers that were killed in doubt."""
+    complete_then_gap(pair, status)
 
 
 @dataclass(frozen=True)

@@ -164,20 +164,6 @@ def test_regions_that_are_merged_meanwhile(pair: Pair) -> None:
     assert len(pair.slave.admin.regions("merging")) == 1
 
 
-def test_a_delete_on_one_side_only(pair: Pair, status: Path) -> None:
-    """Every entry has arrived, and a row that came with them is gone: the region that holds it differs."""
-    pair.create_table("deleted", {"f": 1}, [b"row00000020"])
-    pair.master.admin.put_rows("deleted", "f", 40)
-    pair.wait_same("deleted")
-    pair.slave.admin.delete_rows("deleted", 1, start=30)
-    document = settled(pair, status, "deleted", 1, "--rows=all", "--accept-drift=deleted")
-    assert regions(document) == {"complete": 1, "differs": 1}
-    assert (document["verdict"], document["hbase"]["verdict"]) == ("incomplete", "incomplete")
-    (problem,) = document["problems"]
-    assert (problem["kind"], problem["table"]) == ("differs", "deleted")
-    assert "row row00000030, column f:q: missing on the slave" in problem["detail"]
-
-
 def tamper(cluster: Cluster, table: str, row: bytes) -> None:
     """Another value at the same time, of which replication never learns."""
     with thrift(cluster) as client:

@@ -137,33 +137,40 @@ def test_segments_that_are_lost(pair: Pair, status: Path) -> None:
 
 @pytest.mark.parametrize(
     "order",
-    [("data", STATE_TABLE), (STATE_TABLE, "data"), ("data", STATE_TABLE, "data2"), (STATE_TABLE,), ("data",)],
-    ids=["state last", "state first", "state between", "state alone", "all but the state"],
+    [("data", STATE_TABLE, "data2"), (STATE_TABLE,), ("data",)],
+    ids=["state between", "state alone", "all but the state"],
 )
-def test_nightly_snapshots_restored_on_the_slave(pair: Pair, status: Path, order: tuple[str, ...]) -> None:
-    """The state table's snapshot is the newest and says of the tables what their own do not contain."""
-    mark = f"{order.index(STATE_TABLE) if STATE_TABLE in order else 9}{len(order)}"
-    names = {name: f"{name}{mark}" for name in ("data", "data2")} | {STATE_TABLE: STATE_TABLE}
-    table, slave = names["data"], pair.slave.admin
-    for name in (table, names["data2"]):
+def test_nightly_snapshots_restored_on_the_slave(pair: Pair, tmp_path: Path, order: tuple[str, ...]) -> None:
+    """The state table's snapshot is the newest and says of the tables what their own do not contain.
+
+    For a table it is the same whether it comes back before the state table or after it: each is asked for by itself.
+    """
+    names = {name: f"{name}{len(order)}{order[0] == STATE_TABLE:d}" for name in ("data", "data2")}
+    slave = pair.slave.admin
+    asked = [names[name] for name in (("data", "data2") if len(order) == 3 else ("data",))]
+    files = {table: tmp_path / table for table in asked}
+    for name in asked:
         pair.create_table(name, {"f": 1})
         pair.master.admin.put_rows(name, "f", 10)
         pair.wait_same(name)
         slave.snapshot(f"nightly-{name}", name)
         pair.master.admin.put_rows(name, "f", 30, prefix="later")
         pair.wait_same(name)
-    before = by_rows(pair, status, table)
-    assert before.exit_code == 0, before
+    for table, file in files.items():
+        before = by_rows(pair, file, table)
+        assert before.exit_code == 0, before
     slave.snapshot(f"nightly-{STATE_TABLE}", STATE_TABLE)
     time.sleep(FLUSH_S)  # without a flush in between nothing that a tracker wrote would be lost
-    restore(pair.slave, [names[name] for name in order])
+    restore(pair.slave, [names.get(name, name) for name in order])
     slave.delete_snapshot(f"nightly-{STATE_TABLE}")
-    result = pair.check(status, "--table", table)
-    assert result.exit_code in (1, 3), result
     wanted = {"slave-state-lost"} if STATE_TABLE in order else {"slave-changed"}
-    assert wanted <= codes(result), result
-    result = by_rows(pair, status, table)
-    assert result.exit_code == (0 if order == (STATE_TABLE,) else 1), result
+    for table, file in files.items():
+        result = pair.check(file, "--table", table)
+        assert result.exit_code in (1, 3), result
+        assert wanted <= codes(result), result
+    for table, file in files.items():
+        result = by_rows(pair, file, table)
+        assert result.exit_code == (0 if order == (STATE_TABLE,) else 1), result
 
 
 def test_a_state_table_whose_rows_expire(pair: Pair, status: Path) -> None:

@@ -1,18 +1,27 @@
-"""The recorded samples give their verdicts with nothing but Python and Java."""
+"""The recorded samples give their verdicts. (By processes of their own, as in the README: `test_doc_commands.py`.)"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.pair import REPOSITORY, tool
+from status_tool.spark.session import spark_session
+from tests.pair import REPOSITORY, tool_here
 from tests.schema import assert_valid
 
 pytestmark = pytest.mark.spark
 
 SAMPLES = REPOSITORY / "sample_status"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _warm_spark() -> Iterator[None]:
+    """A session that all runs find and leave running."""
+    with spark_session():
+        yield
 
 
 @pytest.mark.slow
@@ -26,7 +35,7 @@ def test_sample(sample: str, exit_code: int, tmp_path: Path) -> None:
         for name in ("missing.jsonl", "differ.txt", "unverifiable.jsonl")
         for part in (f"--{name.partition('.')[0]}", outputs[name])
     ]
-    result = tool(
+    result = tool_here(
         *("run", "-i", files[0], "--slave-status", files[1], "--json", "--repair-script", outputs["repair.sh"]),
         *lists,
         conf=tmp_path,
@@ -59,17 +68,17 @@ def test_sample(sample: str, exit_code: int, tmp_path: Path) -> None:
 def test_what_is_accepted_is_told_as_such(tmp_path: Path) -> None:
     """Nothing was copied: `--since` passes over the gap, and the evidence says whose word that is."""
     files = [SAMPLES / "gap" / f"{side}.status" for side in ("master", "slave")]
-    result = tool(
+    result = tool_here(
         *("run", "-i", files[0], "--slave-status", files[1], "--json", "--only", "hbase", "--table", "orders"),
         *("--since", "orders=2026-12-31T00:00:00Z"),
         conf=tmp_path,
     )
     assert result.exit_code == 2, result  # beyond the cut: that would accept everything
-    gap = tool("run", "-i", files[0], "--slave-status", files[1], "--json", "--table", "orders", conf=tmp_path)
+    gap = tool_here("run", "-i", files[0], "--slave-status", files[1], "--json", "--table", "orders", conf=tmp_path)
     (problem,) = (one for one in gap.json["problems"] if one["kind"] == "gap")
     assert "--rows" in problem["advice"]
     since = f"orders={problem['written_to_ms'] + 1_000}"
-    result = tool(
+    result = tool_here(
         *("run", "-i", files[0], "--slave-status", files[1], "--json", "--only", "hbase", "--table", "orders"),
         *("--since", since),
         conf=tmp_path,
