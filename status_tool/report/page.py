@@ -17,7 +17,6 @@ from status_tool.printable import counted, duration, iso, printable_key, safe
 from status_tool.report.picture import STYLE as PICTURE_STYLE
 from status_tool.report.picture import picture
 from status_tool.report.reporter import (
-    DEFAULT_ADVICE,
     EVIDENCE_WORDS,
     file_counts,
     region_counts,
@@ -502,7 +501,7 @@ def _group(
         "open": len(own) <= OPEN_UP_TO,
         "big": len(own) > PRINTED_UP_TO,
         "summary": f"{listed} of them, the worst first" if listed < group.count else whole,
-        "todo": group.todo or advice_for(group.example) or DEFAULT_ADVICE.get(group.kind, ""),
+        "todo": group.todo or advice_for(group.example),
         "more": " ".join(more),
         "columns_class": "-".join(["of", *(name.partition(" ")[0] for name in names)]),
         "columns": [_Column(titles.get(name, name), kinds[name][0]) for name in names],
