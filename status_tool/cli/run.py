@@ -245,11 +245,10 @@ def asked_of(values: Mapping[str, Any]) -> AskedRun:
             check_target(target)
     key = _key(one.sign_key, one.require_signature, one.output)
     file_mode(permissions_of(one.mode))
-    where = (one.conf_dir, one.thrift, one.webhdfs, one.zookeeper, one.cacert, one.cert, one.principal, one.keytab)
     return AskedRun(
         mode,
         one,
-        settings_of(*where),
+        settings_of(values),
         key,
         parse_time(one.shutdown, "-s"),
         _sample_s(one.sample),
