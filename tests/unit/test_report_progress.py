@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from status_tool.cli.options import show_as
 from status_tool.errors import ConnectionFailed, OutputError
 from status_tool.report import progress as progress_module
-from status_tool.report.follow_progress import Round, make_following
 from status_tool.report.progress import (
     Counted,
     LineProgress,
@@ -163,22 +162,6 @@ def test_a_log_has_every_step_and_the_end(tmp_path: Path) -> None:
 def test_a_log_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="name another --log-file"):
         open_log(tmp_path / "absent" / "log")
-
-
-def test_following_is_logged_and_quiet_as_well(tmp_path: Path) -> None:
-    found = Round(1.0, 5, {"complete": 1}, 7, "behind")
-    with open_log(tmp_path / "log") as log:
-        set_shown(Shown(quiet=True, log=log))
-        terminal = Terminal()
-        with make_following(terminal) as following:
-            following.step("reading")
-            following.note("an outage")
-            following.round(found)
-            following.round(found)
-    assert terminal.getvalue() == ""
-    first, second = (tmp_path / "log").read_text().splitlines()
-    assert first.endswith("Z an outage")
-    assert "Z verdict behind" in second
 
 
 def test_live_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
