@@ -25,8 +25,7 @@ from status_tool.clients.config import HdfsClient, Settings, load_site
 from status_tool.errors import ConfigurationError, StatusToolError, UsageError
 from status_tool.printable import safe
 from status_tool.spark import jvm
-from status_tool.spark.home import take_spark
-from status_tool.spark.settings import archived, is_short, spark_settings_with
+from status_tool.spark.settings import archived, is_short, spark_settings_with, take_spark
 from status_tool.status_file.signature import SignKey, read_key
 from status_tool.temporary import temporary_folder
 from status_tool.vocabulary.header import MASTER, SLAVE

@@ -7,7 +7,7 @@ from typing import TextIO
 
 from status_tool.printable import iso
 from status_tool.report.html_report import HEAD, page_text, table_of
-from status_tool.vocabulary.proven_point import RecoveryPoint, TablePoint
+from status_tool.vocabulary.outcome import RecoveryPoint, TablePoint
 
 _WIDTH = 900
 _NAMES = 220

@@ -72,7 +72,7 @@ class LiveMaster(Master):
 
 
 class ShownRounds:
-    """Display of the rounds: a line for each that differs from the one before, and the bytes shipped, with their rate."""
+    """Display of the rounds: a line for each that differs from the one before; bytes shipped, with their rate."""
 
     def __init__(self, progress: Progress, stack: ExitStack) -> None:
         """Begin to count the bytes; `stack` ends it."""

@@ -20,6 +20,7 @@ from status_tool.clients.config import HDFS_PATHS_KEY, Settings
 from status_tool.clients.delegation_tokens import no_token_left
 from status_tool.clients.hdfs_native import no_process_left
 from status_tool.clients.webhdfs import WebHdfs
+from status_tool.digests.counted import rows_shown
 from status_tool.errors import Interrupted, StatusToolError, UsageError
 from status_tool.gather.hdfs_side import NAMENODE_INFO
 from status_tool.gather.parallel_reading import read_all
@@ -29,7 +30,6 @@ from status_tool.report.progress import Progress
 from status_tool.rules.tables import AGE_COLUMNS
 from status_tool.runs.file_digests import digest_rows, doubtful_tables, shipped_tables
 from status_tool.runs.question import SideFacts
-from status_tool.runs.rows_shown import rows_shown
 from status_tool.runs.sampling import sampling
 from status_tool.sources.arrivals import WitnessSource
 from status_tool.sources.codec import batches
