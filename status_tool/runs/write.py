@@ -87,7 +87,7 @@ def write_side(
                 if request.rows == "doubtful":
                     facts += batch.filter(pc.equal(batch.column("kind"), "fact")).select(["table", "state"]).to_pylist()
             if request.rows == "doubtful":
-                side, regions = SideFacts(gathered.header, gathered.rows), gathered.regions.rows(*AGE_COLUMNS)
+                side, regions = SideFacts(gathered.header, gathered.rows), gathered.regions.rows(*AGE_COLUMNS.names)
                 tables = doubtful_tables(side, facts, regions, request.only)
                 counted = shown.enter_context(rows_shown(progress or Progress()))
                 for batch in batches(digest_rows(settings, tables, gathered.rows, say, counted)):
