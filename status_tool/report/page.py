@@ -14,7 +14,6 @@ from typing import Any, TextIO
 from status_tool.explain.advice import UNDER_REPAIRS
 from status_tool.explain.overview import groups_of
 from status_tool.printable import counted, duration, iso, printable_key, safe
-from status_tool.report.picture import STYLE as PICTURE_STYLE
 from status_tool.report.picture import picture
 from status_tool.report.reporter import (
     EVIDENCE_WORDS,
@@ -98,6 +97,11 @@ def _template() -> Any:
     return environment.from_string(_asset("report.html.j2"))
 
 
+def style() -> str:
+    """Return the style of every page, in CSS."""
+    return _asset("report.css")
+
+
 @cache
 def _asset(name: str) -> str:
     return (files("status_tool.report") / "assets" / name).read_text(encoding="utf-8")
@@ -134,7 +138,7 @@ def _content(outcome: Outcome, run_ms: int) -> dict[str, Any]:
         "labels": _LABELS,
         "script": Markup(script),
         "script_hash": f"sha256-{digest}",
-        "css": Markup(_asset("report.css") + PICTURE_STYLE + _labels({**_LABELS, "tables": table_columns}, groups)),
+        "css": Markup(style() + _labels({**_LABELS, "tables": table_columns}, groups)),
         "title": f"Replication status: {verdict}: {share}",
         "run_time": iso(run_ms),
         "style": outcome.verdict.value,
