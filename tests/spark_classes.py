@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from status_tool.cache import CACHE_VARIABLE
-from status_tool.spark.class_archive import DIRECT, jvm_option
+from status_tool.spark.class_archive import jvm_option
 from tests.pair import REPOSITORY
 
 FOLDER = REPOSITORY / "tests" / "lab" / "target" / "spark-classes"
@@ -23,14 +23,14 @@ def use() -> None:
     if CACHE_VARIABLE in os.environ:
         return
     os.environ[CACHE_VARIABLE] = str(FOLDER)
-    if not FOLDER.is_dir() or jvm_option(DIRECT)[1] is not None:
+    if not FOLDER.is_dir() or jvm_option()[1] is not None:
         os.environ[CACHE_VARIABLE] = "off"
 
 
 def make() -> None:
     """By the check of a sample, if it is not there. The tests do without it, only slower, where that fails."""
     os.environ[CACHE_VARIABLE] = str(FOLDER)
-    if jvm_option(DIRECT)[1] is not None:
+    if jvm_option()[1] is not None:
         files: list[str | Path] = ["-i", SAMPLE / "master.status", "--slave-status", SAMPLE / "slave.status"]
         command = [sys.executable, "-m", "status_tool", "run", *files]
         subprocess.run(command, check=False, stdout=subprocess.DEVNULL)

@@ -13,12 +13,12 @@ import typer
 
 from status_tool.clients.config import Settings
 from status_tool.digests.compare import Limits, Result, TableVerdict, compare, equal_at_once
+from status_tool.digests.counted import rows_shown
 from status_tool.digests.differences import Difference, cell_in_words
 from status_tool.digests.families import Comparable, DescribedCluster, comparable, describe_both, shipped_families
 from status_tool.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, EXIT_UNVERIFIABLE, ConfigurationError, UsageError
 from status_tool.printable import counted, printable_key, safe
 from status_tool.report.progress import Progress, make_progress
-from status_tool.runs.rows_shown import rows_shown
 from status_tool.sources.state_table import now_ms
 
 VALUE_BYTES = 200

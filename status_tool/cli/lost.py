@@ -16,7 +16,7 @@ from status_tool.cli.signals import loading
 from status_tool.clients.config import Settings, load_site
 from status_tool.errors import UsageError
 from status_tool.spark import jvm
-from status_tool.spark.home import take_spark
+from status_tool.spark.settings import take_spark
 from status_tool.vocabulary.scope import TableFilter
 
 

@@ -17,7 +17,7 @@ from status_tool.report.point_page import point_page
 from status_tool.report.progress import make_progress
 from status_tool.runs.recovery import INTERVALS, PointAsked, find_point
 from status_tool.spark.stages import stages_shown
-from status_tool.vocabulary.proven_point import RecoveryPoint, TablePoint
+from status_tool.vocabulary.outcome import RecoveryPoint, TablePoint
 from status_tool.vocabulary.verdicts import Evidence
 
 _STYLES = {EXIT_COMPLETE: "complete", EXIT_INCOMPLETE: "incomplete", EXIT_UNVERIFIABLE: "unverifiable"}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from status_tool.cli.options import on_cluster
+from status_tool.cli.run_options import with_options
 from status_tool.clients.config import Settings
 from status_tool.printable import safe
 from status_tool.status_file.signature import read_key
@@ -22,6 +23,7 @@ _NAMES = {"heads": "heads of streams", "segments": "rows of segments", "servers"
 
 
 @on_cluster("thrift", "webhdfs", "zookeeper")
+@with_options("as_json", sign_key="Only files signed with the key in FILE count.")
 def prune(
     settings: Settings,
     files: Annotated[
@@ -37,10 +39,9 @@ def prune(
         typer.Option("--gone-for", metavar="DAYS", min=0, help="Keep rows of servers that ended later than this."),
     ] = DEFAULT_DAYS,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be dropped.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
-    sign_key: Annotated[
-        Path | None, typer.Option("--sign-key", metavar="FILE", help="Only files signed with the key in FILE count.")
-    ] = None,
+    *,
+    as_json: bool,
+    sign_key: Path | None,
 ) -> None:
     """Drop rows of long-gone region servers from this cluster's state table, as far as the other side's status files
     prove that no verdict needs them.

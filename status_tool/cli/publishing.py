@@ -138,9 +138,7 @@ class _Publisher:
         self._what = what
         self._service = service
         self._file = folder / "master.status"
-        given = what.check
-        places = ("conf_dir", "thrift", "webhdfs", "zookeeper", "cacert", "cert", "principal", "keytab")
-        self._settings = settings_of(*(given[place] for place in places))
+        self._settings = settings_of(what.check)
         self._table = PublishedTable(self._settings.thrift(), self._settings.status_table)
         self._turns: Turns | None = None
         self._files_at: float | None = None

@@ -13,6 +13,7 @@ import typer
 
 from status_tool.atomic import check_target
 from status_tool.cli.options import on_cluster
+from status_tool.cli.run_options import with_options
 from status_tool.clients.config import Settings
 from status_tool.errors import ConfigurationError
 from status_tool.printable import counted, duration, iso, safe
@@ -24,17 +25,17 @@ if TYPE_CHECKING:
 
 
 @on_cluster("thrift", "webhdfs", "zookeeper")
+@with_options("as_json", "metrics", peer="Only this peer.")
 def queues(
     settings: Settings,
-    peer: Annotated[str | None, typer.Option("--peer", metavar="ID", help="Only this peer.")] = None,
     watch: Annotated[
         float,
         typer.Option("--watch", metavar="SECONDS", min=0, help="Read twice: a queue that does not move is stuck."),
     ] = 0.0,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
-    metrics: Annotated[
-        Path | None, typer.Option("--metrics", metavar="FILE.prom", help="Also write a Prometheus textfile.")
-    ] = None,
+    *,
+    peer: str | None,
+    as_json: bool,
+    metrics: Path | None,
 ) -> int:
     """Show what replication has yet to ship: exit code 0 drained, 1 not drained, 2 error."""
     from status_tool.clients.zookeeper import ZooKeeper

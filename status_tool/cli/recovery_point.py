@@ -14,7 +14,7 @@ from status_tool.cli.run_options import with_options
 from status_tool.cli.signals import loading
 from status_tool.clients.config import Settings
 from status_tool.spark import jvm
-from status_tool.spark.home import take_spark
+from status_tool.spark.settings import take_spark
 from status_tool.status_file.signature import read_key
 
 

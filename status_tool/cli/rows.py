@@ -2,66 +2,56 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from types import SimpleNamespace
+from typing import Annotated, Any
 
 import typer
 
-from status_tool.cli.options import LogFile, Quiet, Verbose, on_cluster, show_as
+from status_tool.cli.options import on_cluster, show_as
+from status_tool.cli.run import DEFAULT_MAX_PROBLEMS
+from status_tool.cli.run_options import with_options
 from status_tool.clients.config import Settings, load_site
 from status_tool.errors import UsageError
 from status_tool.vocabulary.names import plain_name
 
+DEFAULT_WAIT_S = 30.0
+
 
 @on_cluster("thrift", "zookeeper")
+@with_options(
+    *("as_json", "quiet", "verbose", "log_file"),
+    table="The table to compare (repeatable).",
+    master_conf="The master's site files (repeatable).",
+    master_thrift="The master's Thrift server.",
+    master_zookeeper="The master's ZooKeeper.",
+    wait="How long to recheck ranges that differ while they change (default 30).",
+    max_problems="How many cells to list (default 100).",
+)
 def rows(
     settings: Settings,
-    table: Annotated[
-        list[str] | None, typer.Option("--table", metavar="NS:TABLE", help="The table to compare (repeatable).")
-    ] = None,
-    master_conf: Annotated[
-        list[Path] | None, typer.Option("--master-conf", metavar="DIR", help="The master's site files (repeatable).")
-    ] = None,
-    master_thrift: Annotated[
-        str | None, typer.Option("--master-thrift", metavar="HOST:PORT", help="The master's Thrift server.")
-    ] = None,
-    master_zookeeper: Annotated[
-        str | None,
-        typer.Option("--master-zookeeper", metavar="HOST:PORT[,…]/ZNODE", help="The master's ZooKeeper."),
-    ] = None,
-    wait: Annotated[
-        float,
-        typer.Option(
-            "--wait", metavar="SECONDS", min=0, help="How long to recheck ranges that differ while they change."
-        ),
-    ] = 30.0,
     rate: Annotated[
         float | None,
         typer.Option("--rate", metavar="MB", min=0.001, help="At most N MB per second and region server."),
     ] = None,
     show_values: Annotated[bool, typer.Option("--show-values", help="Print the values of cells that differ.")] = False,
-    max_problems: Annotated[
-        int, typer.Option("--max-problems", min=0, max=1_000_000, metavar="N", help="How many cells to list.")
-    ] = 100,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-    log_file: LogFile = None,
+    **options: Any,
 ) -> int:
     """Compare tables of the master with this cluster's by digests that the region servers compute.
 
     Exit code 0 equal, 1 differs, 2 error, 3 could not be verified. Both clusters need trackers.
     """
-    tables = list(dict.fromkeys(map(plain_name, table or ())))
+    one = SimpleNamespace(**options)
+    tables = list(dict.fromkeys(map(plain_name, one.table or ())))
     if not tables:
         raise UsageError("rows needs --table NS:TABLE")
-    if not (master_conf or (master_thrift and master_zookeeper)):
+    if not (one.master_conf or (one.master_thrift and one.master_zookeeper)):
         raise UsageError("rows needs the master: --master-conf DIR, or --master-thrift and --master-zookeeper")
     # Only what the options name: the environment's site files are this cluster's.
-    site = load_site(master_conf or [], environ={})
-    master = Settings(site, master_thrift, (), master_zookeeper, settings.trust)
+    site = load_site(one.master_conf or [], environ={})
+    master = Settings(site, one.master_thrift, (), one.master_zookeeper, settings.trust)
     from status_tool.cli.comparing import compare_tables, limits_of
 
-    show_as(quiet=quiet, verbose=verbose, log_file=log_file)
-    limits = limits_of(wait, rate, max_problems)
-    return compare_tables(master, settings, tables, limits, as_json=as_json, show_values=show_values)
+    show_as(quiet=one.quiet, verbose=one.verbose, log_file=one.log_file)
+    wait_s = DEFAULT_WAIT_S if one.wait is None else one.wait
+    limits = limits_of(wait_s, rate, DEFAULT_MAX_PROBLEMS if one.max_problems is None else one.max_problems)
+    return compare_tables(master, settings, tables, limits, as_json=one.as_json, show_values=show_values)

@@ -25,8 +25,7 @@ from status_tool.clients.config import HdfsClient, Settings, load_site
 from status_tool.errors import ConfigurationError, StatusToolError, UsageError
 from status_tool.printable import safe
 from status_tool.spark import jvm
-from status_tool.spark.home import take_spark
-from status_tool.spark.settings import archived, is_short, spark_settings_with
+from status_tool.spark.settings import archived, is_short, spark_settings_with, take_spark
 from status_tool.status_file.signature import SignKey, read_key
 from status_tool.temporary import temporary_folder
 from status_tool.vocabulary.header import MASTER, SLAVE
@@ -245,11 +244,10 @@ def asked_of(values: Mapping[str, Any]) -> AskedRun:
             check_target(target)
     key = _key(one.sign_key, one.require_signature, one.output)
     file_mode(permissions_of(one.mode))
-    where = (one.conf_dir, one.thrift, one.webhdfs, one.zookeeper, one.cacert, one.cert, one.principal, one.keytab)
     return AskedRun(
         mode,
         one,
-        settings_of(*where),
+        settings_of(values),
         key,
         parse_time(one.shutdown, "-s"),
         _sample_s(one.sample),

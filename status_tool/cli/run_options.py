@@ -1,7 +1,7 @@
 """Every option of `run`, declared once: type, help, the modes that obey it, and why others refuse it.
 
 The command's signature, its help, the keys of `status-tool.toml`, what `watch` takes and docs/options.md follow from
-this table. Options that other commands have as well are declared in `cli.options`.
+this table. Other commands that have one of these options take it from here (`with_options`).
 """
 
 from __future__ import annotations
@@ -11,23 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from typing import Annotated, Any, TypeVar
 
 import typer
 
-from status_tool.cli.options import (
-    CaCert,
-    Cert,
-    ConfDirs,
-    Keytab,
-    LogFile,
-    Principal,
-    Quiet,
-    ThriftOption,
-    Verbose,
-    WebHdfsOption,
-    ZooKeeperOption,
-)
 from status_tool.clients.config import HdfsClient
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -79,26 +66,27 @@ class Option(_Rules):
     """An option of `run`."""
 
     type: Any
-    """Type of its value, or the shared declaration of `cli.options`."""
+    """Type of its value."""
     flag: str
-    help: str = ""
+    help: str
     metavar: str | None = None
+    name: str | None = None
+    """Its long name, where the flag is a letter."""
     min: float | None = None
     max: float | None = None
 
     @property
     def annotation(self) -> Any:
         """The option as Typer reads it from a signature."""
-        if get_origin(self.type) is Annotated:
-            return self.type
         bounds = {name: bound for name in ("min", "max") if (bound := getattr(self, name)) is not None}
-        declared = typer.Option(self.flag, metavar=self.metavar, help=self.help, **bounds)
+        names = filter(None, (self.flag, self.name))
+        declared = typer.Option(*names, metavar=self.metavar, help=self.help, **bounds)
         return Annotated[self.type if self.is_switch else self.type | None, declared]
 
     @property
     def is_switch(self) -> bool:
         """Return True if the option takes no value."""
-        return self.type is bool or get_args(self.type)[:1] == (bool,)
+        return self.type is bool
 
     @property
     def unset(self) -> bool | None:
@@ -124,6 +112,15 @@ _LISTS = "it lists what a check finds: it goes with -i FILE"
 _REPORTS = "it reports the outcome of a check: it goes with -i FILE"
 _SPARK = "only a check uses Spark"
 _LINES = "it prints one line a round and no progress"
+
+IDENTITY = ("cacert", "cert", "principal", "keytab")
+"""Options by which this client proves who it is, and by which it trusts servers; by parameter."""
+
+
+def _endpoint(kind: Any, flag: str, metavar: str, words: str, half: str | None = None) -> Option:
+    """Return an option that says how a live cluster is reached."""
+    return Option(kind, flag, words, metavar, modes=CLUSTER, half=half, why=_UNQUERIED, in_file=True)
+
 
 OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
     "What to do": {
@@ -425,14 +422,28 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
         ),
     },
     "This cluster": {
-        "conf_dir": Option(ConfDirs, "--conf-dir", modes=_ALL, in_file=True),
-        "thrift": Option(ThriftOption, "--thrift", modes=CLUSTER, half="hbase", why=_UNQUERIED, in_file=True),
-        "webhdfs": Option(WebHdfsOption, "--webhdfs", modes=CLUSTER, why=_UNQUERIED, in_file=True),
-        "zookeeper": Option(ZooKeeperOption, "--zookeeper", modes=CLUSTER, why=_UNQUERIED, in_file=True),
-        "cacert": Option(CaCert, "--cacert", modes=CLUSTER, why=_UNQUERIED, in_file=True),
-        "cert": Option(Cert, "--cert", modes=CLUSTER, why=_UNQUERIED, in_file=True),
-        "principal": Option(Principal, "--principal", modes=CLUSTER, why=_UNQUERIED, in_file=True),
-        "keytab": Option(Keytab, "--keytab", modes=CLUSTER, why=_UNQUERIED, in_file=True),
+        "conf_dir": Option(
+            list[Path],
+            "--conf-dir",
+            metavar="DIR",
+            help="Folder with hbase-site.xml, hdfs-site.xml, core-site.xml (repeatable; then $HBASE_CONF_DIR, "
+            "$HADOOP_CONF_DIR).",
+            modes=_ALL,
+            in_file=True,
+        ),
+        "thrift": _endpoint(str, "--thrift", "HOST:PORT", "HBase Thrift (1) server.", half="hbase"),
+        "webhdfs": _endpoint(list[str], "--webhdfs", "URL", "NameNode, http://HOST:PORT (repeatable)."),
+        "zookeeper": _endpoint(str, "--zookeeper", "HOST:PORT[,…]/ZNODE", "ZooKeeper and HBase's znode."),
+        "cacert": _endpoint(Path, "--cacert", "FILE", "CA certificates (PEM) to verify servers by."),
+        "cert": _endpoint(
+            Path, "--cert", "FILE", "This client's certificate and key (PEM), for servers that ask for one."
+        ),
+        "principal": _endpoint(
+            str, "--principal", "NAME", "Kerberos: the principal whose ticket, or key in --keytab, to use."
+        ),
+        "keytab": _endpoint(
+            Path, "--keytab", "FILE", "Kerberos: log in with the key in FILE, and again before tickets expire."
+        ),
     },
     "The master, with --follow or --rows": {
         "master_conf": Option(
@@ -578,10 +589,24 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
         ),
     },
     "Progress": {
-        "quiet": Option(Quiet, "-q", modes=_ALL, unwatched=_LINES),
-        "verbose": Option(Verbose, "-v", modes=_ALL, unwatched=_LINES),
+        "quiet": Option(
+            bool,
+            "-q",
+            name="--quiet",
+            help="Show no progress, and only the verdict of a check.",
+            modes=_ALL,
+            unwatched=_LINES,
+        ),
+        "verbose": Option(
+            bool, "-v", name="--verbose", help="Keep a line for each step.", modes=_ALL, unwatched=_LINES
+        ),
         "log_file": Option(
-            LogFile, "--log-file", modes=_ALL, unwatched="it prints one line a round and no progress: redirect it"
+            Path,
+            "--log-file",
+            metavar="FILE",
+            help="Also append progress to FILE, with times.",
+            modes=_ALL,
+            unwatched=f"{_LINES}: redirect it",
         ),
     },
 }
@@ -597,6 +622,7 @@ def with_options(*names: str, **words: str) -> Callable[[Command], Command]:
     """Give a function the signature that Typer reads: its own parameters, and one for each option of `run`.
 
     Only those of `names` and `words` if there are any; `words` are other help for a command with one use of the option.
+    A parameter of the function may have the name of one: then the option is declared here and typed there.
     """
     taken = {*names, *words} or set(DECLARED)
     options = {name: _described(option, words.get(name)) for name, option in DECLARED.items() if name in taken}
@@ -605,7 +631,7 @@ def with_options(*names: str, **words: str) -> Callable[[Command], Command]:
         own = [
             one
             for one in inspect.signature(command, eval_str=True).parameters.values()
-            if one.kind is not inspect.Parameter.VAR_KEYWORD
+            if one.kind is not inspect.Parameter.VAR_KEYWORD and one.name not in options
         ]
         more = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=one.unset, annotation=one.annotation)

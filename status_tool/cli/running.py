@@ -20,7 +20,6 @@ from status_tool.clients.config import Settings
 from status_tool.errors import StatusToolError
 from status_tool.gather.snapshot import Request
 from status_tool.printable import iso, safe
-from status_tool.report.follow_progress import make_following
 from status_tool.report.html_report import HtmlReporter
 from status_tool.report.json_report import JsonReporter
 from status_tool.report.metrics import MetricsReporter, before
@@ -90,8 +89,8 @@ def follow_master(settings: Settings, master: Settings, check: Check, output: Ou
     from status_tool.runs.follow import follow
 
     with failure_in_metrics(output.metrics, output.started_s):
-        with make_following() as shown:
-            outcome = follow(settings, master, check, shown, limit_s)
+        with make_progress() as progress:
+            outcome = follow(settings, master, check, progress, limit_s)
         return _write_outcome(outcome, output)
 
 

@@ -11,6 +11,7 @@ import typer
 
 from status_tool.atomic import AtomicFile
 from status_tool.cli.options import on_cluster
+from status_tool.cli.run_options import with_options
 from status_tool.cli.witness import register_endpoint
 from status_tool.clients.config import STATE_NAME_KEY, STATE_NAMESPACE_KEY, Settings, load_site
 from status_tool.clients.java import JAR, jar
@@ -101,6 +102,7 @@ def _found(site: SiteConfig, wanted: dict[str, str]) -> str:
 
 
 @on_cluster("thrift", "webhdfs", "zookeeper")
+@with_options(master_zookeeper="With --witness: whose peers are looked at.")
 def setup(
     settings: Settings,
     create: Annotated[bool, typer.Option("--create/--no-create", help="Create the state table if missing.")] = True,
@@ -119,15 +121,11 @@ def setup(
             "complete; the last line is the next step.",
         ),
     ] = None,
-    master_zookeeper: Annotated[
-        str | None,
-        typer.Option(
-            "--master-zookeeper", metavar="HOST:PORT[,…]/ZNODE", help="With --witness: whose peers are looked at."
-        ),
-    ] = None,
     jar_to: Annotated[
         Path | None, typer.Option("--jar-to", metavar="DIR", help=f"Only copy {JAR} to this folder.")
     ] = None,
+    *,
+    master_zookeeper: str | None,
 ) -> int:
     """Create the state table, print how to install the trackers, and look at the live cluster: exit code 0 all is well,
     2 error, 3 something is to be mended.

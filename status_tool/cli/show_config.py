@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from status_tool.cli.defaults import PARAMETERS
 from status_tool.cli.options import on_cluster
+from status_tool.cli.run_options import with_options
 from status_tool.clients.config import Settings
 from status_tool.errors import ConfigurationError
 from status_tool.printable import safe
@@ -18,10 +19,12 @@ _SITE = "site files"
 
 
 @on_cluster("thrift", "webhdfs", "zookeeper")
+@with_options("as_json")
 def config(
     settings: Settings,
     context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
+    *,
+    as_json: bool,
 ) -> None:
     """Show each effective setting and where it comes from; nothing is contacted."""
     document = {

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from status_tool.cli.options import on_cluster
+from status_tool.cli.run_options import with_options
 from status_tool.cli.times import parse_time
 from status_tool.clients.config import Settings
 from status_tool.errors import UsageError
@@ -26,13 +27,8 @@ shutdown_time = typer.Typer(
 
 @shutdown_time.command()
 @on_cluster("thrift")
-def record(
-    settings: Settings,
-    shutdown: Annotated[
-        str | None,
-        typer.Option("-s", metavar="TIME", help="The time to record (epoch ms or ISO 8601); default: now."),
-    ] = None,
-) -> None:
+@with_options(shutdown="The time to record (epoch ms or ISO 8601); default: now.")
+def record(settings: Settings, *, shutdown: str | None) -> None:
     """Record the shutdown time in the state table; run it when the application has stopped."""
     from status_tool.sources.state_table import now_ms
 
@@ -46,9 +42,7 @@ def record(
 
 @shutdown_time.command()
 @on_cluster("thrift")
-def clear(
-    settings: Settings,
-) -> None:
+def clear(settings: Settings) -> None:
     """Forget the recorded shutdown time: a check then covers all writes up to `run -m`."""
     state = _state_table(settings)
     moment = state.shutdown_ms()
@@ -59,10 +53,8 @@ def clear(
 
 @shutdown_time.command()
 @on_cluster("thrift")
-def show(
-    settings: Settings,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-) -> None:
+@with_options("as_json")
+def show(settings: Settings, *, as_json: bool) -> None:
     """Show the recorded shutdown time."""
     state = _state_table(settings)
     moment = state.shutdown_ms()

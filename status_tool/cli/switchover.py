@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from status_tool.cli.named_clusters import ClusterOption, chosen_names, named_clusters
-from status_tool.cli.options import CaCert, Cert, Keytab, Principal
-from status_tool.clients.kerberos import use
-from status_tool.clients.tls import read_trust
+from status_tool.cli.options import trust_of
+from status_tool.cli.run_options import IDENTITY, with_options
 from status_tool.errors import ConfigurationError, UsageError
 from status_tool.printable import safe
 
@@ -20,16 +19,15 @@ if TYPE_CHECKING:
     from status_tool.explain.role_change import Move
 
 
+@with_options("as_json", *IDENTITY)
 def switchover(
     context: typer.Context,
     source: Annotated[str, typer.Option("--from", metavar="NAME", help="The cluster that is the master now.")],
     target: Annotated[str, typer.Option("--to", metavar="NAME", help="The cluster that is to be the master.")],
     cluster: ClusterOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
-    cacert: CaCert = None,
-    cert: Cert = None,
-    principal: Principal = None,
-    keytab: Keytab = None,
+    *,
+    as_json: bool,
+    **identity: Any,
 ) -> int:
     """Print the steps of a planned change of roles, as commands for HBase's shell and this tool; execute none.
 
@@ -38,8 +36,7 @@ def switchover(
     from status_tool.explain.role_change import switch_steps
     from status_tool.runs.graph_check import station_by_zookeeper
 
-    use(principal, keytab)
-    clusters = named_clusters(cluster, context.obj.clusters, read_trust(cacert, cert))
+    clusters = named_clusters(cluster, context.obj.clusters, trust_of(identity))
     chosen_names("--from", [source], clusters)
     chosen_names("--to", [target], clusters)
     if source == target:

@@ -11,6 +11,7 @@ import typer
 
 from status_tool.atomic import atomic_write, check_target
 from status_tool.cli.options import on_cluster
+from status_tool.cli.run_options import with_options
 from status_tool.cli.times import parse_baseline
 from status_tool.clients.config import Settings, load_site
 from status_tool.printable import counted, safe
@@ -22,25 +23,22 @@ if TYPE_CHECKING:
 
 
 @on_cluster("thrift", "zookeeper")
+@with_options(
+    "as_json",
+    report="Also draw it as a page.",
+    since="Accept tables that were truncated or dropped up to this time (epoch ms or ISO 8601): one table "
+    "(repeatable) or all.",
+)
 def topology(
     settings: Settings,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")] = False,
-    report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE.html", help="Also draw it as a page.")
-    ] = None,
-    since: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--since",
-            metavar="[TABLE=]TIME",
-            help="Accept tables that were truncated or dropped up to this time (epoch ms or ISO 8601): one table "
-            "(repeatable) or all.",
-        ),
-    ] = None,
     peer_conf: Annotated[
         list[Path] | None,
         typer.Option("--peer-conf", metavar="DIR", help="Site files of a peer's cluster, to compare its families."),
     ] = None,
+    *,
+    as_json: bool,
+    report: Path | None,
+    since: list[str] | None,
 ) -> int:
     """Show this cluster, its peers and theirs as a tree, and tables that drift. Exit code 0 all is well, 1 a link
     is broken or a table drifts, 2 error.

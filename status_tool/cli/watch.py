@@ -16,7 +16,7 @@ from status_tool.cli.run_options import DECLARED, OPTIONS, Mode
 from status_tool.cli.signals import loading
 from status_tool.cli.targets import refuse_overwriting
 from status_tool.errors import UsageError
-from status_tool.spark.home import take_spark
+from status_tool.spark.settings import take_spark
 
 DEFAULT_EVERY_S = 300.0
 _LOOPBACK = "127.0.0.1"

@@ -35,9 +35,8 @@ from status_tool.report.progress import Shown, make_progress, set_shown
 from status_tool.runs.recovery import PointAsked, find_point
 from status_tool.runs.write import unasked, write_side
 from status_tool.spark import jvm
-from status_tool.spark.home import take_spark
 from status_tool.spark.session import forget_session, spark_session
-from status_tool.spark.settings import is_short
+from status_tool.spark.settings import is_short, take_spark
 from status_tool.status_file.reader import created_ms
 from status_tool.vocabulary.outcome import Moment, Outcome
 from status_tool.watch.history import CheckRound, History

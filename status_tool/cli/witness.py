@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from status_tool.cli.options import ConfDirs
+from status_tool.cli.run_options import with_options
 from status_tool.clients.config import ZooKeeperEndpoint, host_port, load_site, parse_zookeeper
 from status_tool.clients.java import hbase_class_path, java, realms_option
 from status_tool.errors import ConfigurationError, UsageError
@@ -17,6 +17,12 @@ _MAIN = "io.github.statustool.witness.Witness"
 WITNESS_JVM = ("-Xmx1g", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError")
 
 
+@with_options(
+    "conf_dir",
+    principal="Kerberos: its own principal, such as hbase/_HOST@REALM (then that of HBase's region servers in "
+    "hbase-site.xml).",
+    keytab="Kerberos: the key of --principal.",
+)
 def witness(
     register: Annotated[
         str,
@@ -43,19 +49,10 @@ def witness(
             "--hbase-home", metavar="DIR", help="HBase's installation (then `hbase` on the PATH, $HBASE_CLASSPATH)."
         ),
     ] = None,
-    conf_dir: ConfDirs = None,
-    principal: Annotated[
-        str | None,
-        typer.Option(
-            "--principal",
-            metavar="NAME",
-            help="Kerberos: its own principal, such as hbase/_HOST@REALM (then that of HBase's region servers in "
-            "hbase-site.xml).",
-        ),
-    ] = None,
-    keytab: Annotated[
-        Path | None, typer.Option("--keytab", metavar="FILE", help="Kerberos: the key of --principal.")
-    ] = None,
+    *,
+    conf_dir: list[Path] | None,
+    principal: str | None,
+    keytab: Path | None,
 ) -> None:
     """Take part in replication as a peer that keeps which WAL entries it was sent, for a master without trackers.
 

@@ -11,9 +11,9 @@ import json
 import socket
 import ssl
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from google.protobuf.message import DecodeError
 from kazoo.client import KazooClient
@@ -33,6 +33,7 @@ TIMEOUT_S = 10.0
 PEER_TIMEOUT_S = 3.0
 REFUSED_S = 1.0
 """Time that kazoo may try before hosts that all refuse the connection are taken to be down."""
+Read = TypeVar("Read")
 _MAGIC = b"PBUF"
 _TLS_HINT = "; if it expects TLS there, set hbase.zookeeper.property.client.secure=true in the site files"
 _ENTRY_FILTERS = "hbase.replication.source.custom.walentryfilters"
@@ -349,11 +350,23 @@ def parse_cluster_key(key: str, of: ZooKeeperEndpoint | None = None) -> ZooKeepe
 
 def peer_cluster_id(peer: Peer, of: ZooKeeperEndpoint | None = None) -> str | None:
     """Return the cluster id from the peer's ZooKeeper; None if it does not answer soon."""
+    return _of_peer(peer, of, ZooKeeper.cluster_id)
+
+
+def peer_tables(peer: Peer, of: ZooKeeperEndpoint) -> list[str] | None:
+    """Return the tables that the peer's HBase 2 mirrors to its ZooKeeper (`MirroringTableStateManager`).
+
+    None if that does not answer soon; empty if it mirrors none.
+    """
+    return _of_peer(peer, of, lambda session: session.children("table"))
+
+
+def _of_peer(peer: Peer, of: ZooKeeperEndpoint | None, read: Callable[[ZooKeeper], Read]) -> Read | None:
     endpoint = parse_cluster_key(peer.cluster_key, of)
     if endpoint is None:
         return None
     try:
         with ZooKeeper(endpoint, PEER_TIMEOUT_S) as session:
-            return session.cluster_id()
+            return read(session)
     except (ConnectionFailed, ConfigurationError):
         return None

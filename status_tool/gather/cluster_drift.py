@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from status_tool.clients.config import Settings
-from status_tool.clients.zookeeper import PEER_TIMEOUT_S, ZooKeeper, parse_cluster_key
+from status_tool.clients.zookeeper import PEER_TIMEOUT_S, ZooKeeper, peer_tables
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.explain.drift import Drift, DriftTarget, Lost, Tables, find_drift
 from status_tool.gather.parallel_reading import read_all
@@ -77,13 +77,5 @@ def _known_tables(peers: Sequence[Settings], unchecked: list[str]) -> dict[str, 
 
 
 def _mirrored_tables(link: Link, settings: Settings) -> Tables | None:
-    """Return the tables that HBase 2 mirrors to ZooKeeper (`MirroringTableStateManager`); None if they are unknown."""
-    endpoint = parse_cluster_key(link.peer.cluster_key, settings.zookeeper())
-    if endpoint is None:
-        return None
-    try:
-        with ZooKeeper(endpoint, PEER_TIMEOUT_S) as session:
-            names = session.children("table")
-    except ConnectionFailed:
-        return None
+    names = peer_tables(link.peer, settings.zookeeper())
     return dict.fromkeys(names) if names else None

@@ -10,13 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from status_tool.clients.config import ZooKeeperEndpoint
-from status_tool.clients.zookeeper import Peer, ZooKeeper, parse_cluster_key
-from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.clients.zookeeper import Peer, ZooKeeper, peer_tables
 from status_tool.published.table import shell_line
-from status_tool.rules.peers import ships
-from status_tool.vocabulary.names import PUBLISHED_FAMILY, namespace_of
-
-CARRIER_TIMEOUT_S = 3.0
+from status_tool.rules.peers import family_filter, ships
+from status_tool.vocabulary.names import PUBLISHED_FAMILY
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,25 +57,10 @@ def _carried(peers: Sequence[Peer], of: ZooKeeperEndpoint, table: str) -> Iterat
 def ships_published(peer: Peer, table: str) -> bool:
     """Return True if the peer replicates the table's one family."""
     facts = asdict(peer)
-    if not ships(facts, table):
-        return False
-    if peer.replicate_all:
-        return PUBLISHED_FAMILY not in ((peer.exclude_table_cfs or {}).get(table) or ())
-    listed = (peer.table_cfs or {}).get(table)
-    return namespace_of(table) in peer.namespaces or not listed or PUBLISHED_FAMILY in listed
+    return ships(facts, table) and family_filter(facts).ships(table, PUBLISHED_FAMILY)
 
 
 def has_table(peer: Peer, of: ZooKeeperEndpoint, table: str) -> bool | None:
-    """Return True if the peer's cluster has the table, None if that is unknown.
-
-    Reads the states that HBase 2 mirrors to ZooKeeper.
-    """
-    endpoint = parse_cluster_key(peer.cluster_key, of)
-    if endpoint is None:
-        return None
-    try:
-        with ZooKeeper(endpoint, CARRIER_TIMEOUT_S) as session:
-            tables = session.children("table")
-    except (ConnectionFailed, ConfigurationError):
-        return None
+    """Return True if the peer's cluster has the table, None if that is unknown."""
+    tables = peer_tables(peer, of)
     return table in tables if tables else None

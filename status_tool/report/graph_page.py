@@ -8,8 +8,7 @@ from typing import TextIO
 
 from status_tool.explain.overview import groups_in
 from status_tool.printable import counted, iso
-from status_tool.report.html_report import HEAD, page_text, table_of
-from status_tool.report.picture import picture
+from status_tool.report.html_report import drawn, page_text, small_page, table_of
 from status_tool.rules.graph import VERDICTS, Hop, PathState
 from status_tool.vocabulary.outcome import ClusterMap, Outcome, PeerLink
 from status_tool.vocabulary.verdicts import Verdict
@@ -44,22 +43,20 @@ class GraphShown:
 
 def graph_page(shown: GraphShown, stream: TextIO) -> None:
     """Write the page."""
-    stream.write(HEAD)
-    stream.write(
-        f"<h1>Replication of {counted(len(shown.clusters.clusters), 'cluster')}, {page_text(iso(shown.cut_ms))}</h1>\n"
-    )
-    stream.write(f'<p class="verdict {shown.verdict}">{page_text(shown.headline)}</p>\n')
-    stream.writelines(f"{line}\n" for line in _matrix(shown))
-    links = tuple(_link(number, edge) for number, edge in enumerate(shown.edges))
-    stream.write('<div class="scroll">\n')
-    stream.writelines(f"{line}\n" for line in picture(replace(shown.clusters, links=links)))
-    stream.write("</div>\n")
+    heading = f"Replication of {counted(len(shown.clusters.clusters), 'cluster')}, {iso(shown.cut_ms)}"
+    with small_page(heading, stream):
+        stream.writelines(f"{line}\n" for line in _lines(shown))
+
+
+def _lines(shown: GraphShown) -> Iterator[str]:
+    yield f'<p class="verdict {shown.verdict}">{page_text(shown.headline)}</p>'
+    yield from _matrix(shown)
+    yield from drawn(replace(shown.clusters, links=tuple(_link(*numbered) for numbered in enumerate(shown.edges))))
     for number, edge in enumerate(shown.edges):
-        stream.writelines(f"{line}\n" for line in _edge(number, edge))
+        yield from _edge(number, edge)
     if shown.notes:
-        stream.write("<h2>Notes</h2>\n")
-        stream.writelines(f"<p>{page_text(note)}</p>\n" for note in shown.notes)
-    stream.write("</body>\n</html>\n")
+        yield "<h2>Notes</h2>"
+        yield from (f"<p>{page_text(note)}</p>" for note in shown.notes)
 
 
 def _link(number: int, edge: DrawnEdge) -> PeerLink:

@@ -14,10 +14,8 @@ from typing import Any, TextIO
 from status_tool.explain.advice import UNDER_REPAIRS
 from status_tool.explain.overview import groups_of
 from status_tool.printable import counted, duration, iso, printable_key, safe
-from status_tool.report.picture import STYLE as PICTURE_STYLE
 from status_tool.report.picture import picture
 from status_tool.report.reporter import (
-    DEFAULT_ADVICE,
     EVIDENCE_WORDS,
     file_counts,
     region_counts,
@@ -99,6 +97,11 @@ def _template() -> Any:
     return environment.from_string(_asset("report.html.j2"))
 
 
+def style() -> str:
+    """Return the style of every page, in CSS."""
+    return _asset("report.css")
+
+
 @cache
 def _asset(name: str) -> str:
     return (files("status_tool.report") / "assets" / name).read_text(encoding="utf-8")
@@ -135,7 +138,7 @@ def _content(outcome: Outcome, run_ms: int) -> dict[str, Any]:
         "labels": _LABELS,
         "script": Markup(script),
         "script_hash": f"sha256-{digest}",
-        "css": Markup(_asset("report.css") + PICTURE_STYLE + _labels({**_LABELS, "tables": table_columns}, groups)),
+        "css": Markup(style() + _labels({**_LABELS, "tables": table_columns}, groups)),
         "title": f"Replication status: {verdict}: {share}",
         "run_time": iso(run_ms),
         "style": outcome.verdict.value,
@@ -502,7 +505,7 @@ def _group(
         "open": len(own) <= OPEN_UP_TO,
         "big": len(own) > PRINTED_UP_TO,
         "summary": f"{listed} of them, the worst first" if listed < group.count else whole,
-        "todo": group.todo or advice_for(group.example) or DEFAULT_ADVICE.get(group.kind, ""),
+        "todo": group.todo or advice_for(group.example),
         "more": " ".join(more),
         "columns_class": "-".join(["of", *(name.partition(" ")[0] for name in names)]),
         "columns": [_Column(titles.get(name, name), kinds[name][0]) for name in names],

@@ -20,18 +20,6 @@ STEP = 14
 CAPTION = 44
 """Letters that fit into a box."""
 
-STYLE = """
-svg { max-width: 100%; height: auto; } svg text { fill: var(--fg); font: 12px system-ui, sans-serif; }
-svg .box { fill: var(--soft); stroke: var(--line); } svg .this { stroke: var(--fg); stroke-width: 2; }
-svg .link { fill: none; stroke: var(--dim); stroke-width: 1.6; } svg .head { fill: var(--dim); }
-svg .broken { stroke: var(--incomplete); stroke-dasharray: 6 4; } svg .alarm { fill: var(--incomplete); }
-svg path.complete { stroke: var(--complete); } svg text.complete { fill: var(--complete); }
-svg path.incomplete { stroke: var(--incomplete); } svg text.incomplete { fill: var(--incomplete); }
-svg path.unverifiable { stroke: var(--unverifiable); stroke-dasharray: 2 4; }
-svg text.unverifiable { fill: var(--unverifiable); }
-svg .role { font-weight: 650; } svg .dim { fill: var(--dim); }
-""".strip()
-
 
 @dataclass(frozen=True, slots=True)
 class _Place:

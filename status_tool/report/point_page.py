@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
 from status_tool.printable import iso
-from status_tool.report.html_report import HEAD, page_text, table_of
-from status_tool.vocabulary.proven_point import RecoveryPoint, TablePoint
+from status_tool.report.html_report import page_text, small_page, table_of
+from status_tool.vocabulary.outcome import RecoveryPoint, TablePoint
 
 _WIDTH = 900
 _NAMES = 220
@@ -20,16 +20,14 @@ _COLUMNS = ("table", "proven to", "newest entry", "entries known to be missing",
 
 def point_page(point: RecoveryPoint, sentences: Sequence[str], style: str, stream: TextIO) -> None:
     """Write the page. The first of `sentences` is its headline, in the `style` of a verdict."""
-    stream.write(HEAD)
-    stream.write(f"<h1>Recovery point of {page_text(point.slave_cluster_id)}, {page_text(iso(point.read_ms))}</h1>\n")
-    headline, *others = sentences
-    stream.write(f'<p class="verdict {style}">{page_text(headline)}</p>\n')
-    stream.writelines(f"<p>{page_text(sentence)}</p>\n" for sentence in (*others, *point.notices))
-    stream.writelines(f"{line}\n" for line in _axis(point))
-    if point.tables:
-        rows = [_row(name, table) for name, table in point.tables.items()]
-        stream.writelines(f"{line}\n" for line in table_of(rows, _COLUMNS))
-    stream.write("</body>\n</html>\n")
+    with small_page(f"Recovery point of {point.slave_cluster_id}, {iso(point.read_ms)}", stream):
+        headline, *others = sentences
+        stream.write(f'<p class="verdict {style}">{page_text(headline)}</p>\n')
+        stream.writelines(f"<p>{page_text(sentence)}</p>\n" for sentence in (*others, *point.notices))
+        stream.writelines(f"{line}\n" for line in _axis(point))
+        if point.tables:
+            rows = [_row(name, table) for name, table in point.tables.items()]
+            stream.writelines(f"{line}\n" for line in table_of(rows, _COLUMNS))
 
 
 def _row(name: str, table: TablePoint) -> tuple[object, ...]:

@@ -38,8 +38,7 @@ class Counted:
 class Progress:
     """Progress that shows nothing, and the interface of those that do.
 
-    Use it as a context manager around the run. `phase` may be nested; `advance` counts in the
-    innermost one and may be called from any thread.
+    Use it as a context manager around the run. `phase` may be nested.
     """
 
     def __init__(self) -> None:
@@ -56,13 +55,10 @@ class Progress:
         """Show a step of the run while the block runs; `total` where its size is known, or nearly."""
         yield Counted()
 
-    def step(self, name: str, total: int | None = None) -> None:
+    def step(self, name: str) -> None:
         """End the step before and begin this one: phases for code that only announces its next step."""
         self._step.close()
-        self._step.enter_context(self.phase(name, total))
-
-    def advance(self, n: int = 1) -> None:
-        """Report that `n` more parts of the current phase are done."""
+        self._step.enter_context(self.phase(name))
 
     def note(self, text: str) -> None:
         """Show a line that stays, above the live display."""
@@ -130,10 +126,6 @@ class LineProgress(Progress):
         finally:
             self._phases.remove(opened)
 
-    def advance(self, n: int = 1) -> None:
-        if phases := self._phases[-1:]:
-            phases[0].advance(n)
-
     def note(self, text: str) -> None:
         begin = f"{iso(time.time_ns() // 1_000_000)} " if self._stamps else self._prefix
         # A closed stderr, or a full disk below a log, must not end the run.
@@ -185,10 +177,6 @@ class LoggedProgress(Progress):
         with self._both[0].phase(name, total) as shown, self._both[1].phase(name, total) as logged:
             yield _Both(shown, logged)
 
-    def advance(self, n: int = 1) -> None:
-        for one in self._both:
-            one.advance(n)
-
     def note(self, text: str) -> None:
         for one in self._both:
             one.note(text)
@@ -221,7 +209,6 @@ class LiveProgress(Progress):
             console=Console(file=stream, stderr=True),
             transient=True,
         )
-        self._open: list[TaskID] = []
 
     def __enter__(self) -> Progress:
         self._bars.start()
@@ -234,21 +221,11 @@ class LiveProgress(Progress):
     @contextlib.contextmanager
     def phase(self, name: str, total: int | None = None) -> Iterator[Counted]:
         task = self._bars.add_task(escape(safe(name)), total=total)
-        self._open.append(task)
-        try:
-            yield _Bar(self._bars, task)
-            self._finish(task)
-        finally:
-            self._open.remove(task)
-
-    def _finish(self, task: TaskID) -> None:
+        yield _Bar(self._bars, task)
+        # One that was broken off stays as it is.
         done = next(item for item in self._bars.tasks if item.id == task)
-        total = done.total if done.total is not None else max(done.completed, 1)
-        self._bars.update(task, total=total, completed=total)
-
-    def advance(self, n: int = 1) -> None:
-        if self._open:
-            self._bars.advance(self._open[-1], n)
+        whole = done.total if done.total is not None else max(done.completed, 1)
+        self._bars.update(task, total=whole, completed=whole)
 
     def note(self, text: str) -> None:
         self._bars.console.print(escape(safe(text)), highlight=False)
@@ -294,13 +271,13 @@ def wanted() -> Shown:
     return _shown
 
 
-def make_progress(stream: TextIO | None = None, enabled: bool = True) -> Progress:
+def make_progress(stream: TextIO | None = None) -> Progress:
     """Return the progress as chosen, with the log.
 
     Shows a live display on a terminal (`stream`, default stderr), else a line every `EVERY_S`.
     """
     stream = sys.stderr if stream is None else stream
-    shown = _on(stream) if enabled and stream is not None and not _shown.quiet else Progress()
+    shown = _on(stream) if stream is not None and not _shown.quiet else Progress()
     return shown if _shown.log is None else LoggedProgress(shown, LineProgress(_shown.log, stamps=True))
 
 

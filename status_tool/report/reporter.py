@@ -36,18 +36,6 @@ EVIDENCE_WORDS = {
     Evidence.TIMESTAMPS: "only last write and last replicated times; a loss in between cannot be seen",
 }
 
-DEFAULT_ADVICE = {
-    "behind": "Wait and run the check again (--wait); if it persists, check the source's log and `queues`.",
-    "differs": "Waiting will not help: compare and repair these rows with HashTable and SyncTable.",
-    "gap": "Waiting will not help: copy the given time range again with CopyTable or SyncTable.",
-    "missing": "Check that the table and its families exist on the slave and that the peer covers them.",
-    "unverifiable": "No loss was found; remove the named obstacle and run the check again.",
-    "mismatch": "Copy the file again: hadoop distcp -overwrite -pbc hdfs://MASTER/FILE hdfs://SLAVE/FILE.",
-    "incomparable": "The two sides lay the file out differently: run with --deep to compare the content.",
-    "extra": "The file is on the slave only: remove it if it should not be there.",
-}
-"""Advice about a problem without advice of its own, by kind."""
-
 
 class Reporter(ABC):
     """Writes an outcome in one form."""

@@ -10,7 +10,6 @@ from typing import TextIO
 from status_tool.explain.overview import groups_in
 from status_tool.printable import counted, duration, iso, printable_key, safe
 from status_tool.report.reporter import (
-    DEFAULT_ADVICE,
     EVIDENCE_WORDS,
     VERDICT_WORDS,
     Reporter,
@@ -193,8 +192,7 @@ def _one_group(number: int, group: Group, repairs_follow: bool) -> Iterator[str]
         yield f"{_INDENT}one of them, the worst:"
     yield from _facts(problem)
     yield from hanging(_INDENT, safe(problem.detail.removeprefix(f"{problem.kind}: ")))
-    words = safe(group.todo) if repairs_follow else advice_for(problem)
-    if words := words or DEFAULT_ADVICE.get(group.kind, ""):
+    if words := safe(group.todo) if repairs_follow else advice_for(problem):
         yield from hanging(f"{_INDENT}What to do: ", words, _INDENT * 2)
     if repairs_follow and group.command:
         yield from shell_lines(group.command)
@@ -384,8 +382,8 @@ def _rows(problem: Problem) -> str:
 
 
 def advice_for(problem: Problem) -> str:
-    """Return what to do about the problem, sanitised."""
-    return safe(problem.advice or DEFAULT_ADVICE.get(str(problem.kind), ""))
+    """Return what to do about the problem, sanitised; empty if nothing is."""
+    return safe(problem.advice or "")
 
 
 def sync_for(problem: Problem) -> str:

@@ -411,14 +411,13 @@ def _beside(tables: tuple[TableFacts, ...], keeps_tags: bool) -> Iterator[str]:
 def _written(moment_ms: int, table: TableFacts) -> str:
     deletes = "" if table.deleted_ms is None else f", deletes among them, last {iso(table.deleted_ms)}"
     ways = [f"through {' and '.join(ids.split(','))}" if ids else "by its own clients" for ids in table.writers]
-    more = f" and {len(ways) - MAX_NAMES} ways more" if len(ways) > MAX_NAMES else ""
-    came = f"; {', '.join(ways[:MAX_NAMES])}{more}" if ways else ""
+    came = f"; {_few(ways, 'ways')}" if ways else ""
     return f"{table.table} (last {iso(moment_ms)}{deletes}{came})"
 
 
-def _few(names: list[str]) -> str:
+def _few(names: Sequence[str], what: str = "tables") -> str:
     more = len(names) - MAX_NAMES
-    return f"{', '.join(names[:MAX_NAMES])}{f' and {more} tables more' if more > 0 else ''}"
+    return f"{', '.join(names[:MAX_NAMES])}{f' and {more} {what} more' if more > 0 else ''}"
 
 
 def _by_kind(rows: Iterable[Row]) -> _Rows:

@@ -139,8 +139,9 @@ def family_filter(peer: PeerFacts) -> FamilyFilter:
 
 def withheld(peer: PeerFacts, replicated: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:
     """Return by table the replicated families that this peer does not ship, of tables that it ships partially."""
+    shipped = family_filter(peer)
     parts = {
-        table: tuple(sorted(family for family in replicated[table] if not _ships_family(peer, table, family)))
+        table: tuple(sorted(family for family in replicated[table] if not shipped.ships(table, family)))
         for table in filtered_tables(peer)
         if table in replicated and ships(peer, table)
     }
@@ -160,14 +161,6 @@ def not_replicated(peer: PeerFacts, tables: Mapping[str, tuple[Collection[str], 
         for family in (*local, *left_out.get(table, ()))
     }
     return NotReplicated(tuple(sorted(whole)), tuple(sorted(families)))
-
-
-def _ships_family(peer: PeerFacts, table: str, family: str) -> bool:
-    if peer.get("replicate_all", True):
-        return family not in (peer.get("exclude_table_cfs") or {}).get(table, ())
-    namespace = namespace_of(table)
-    listed = (peer.get("table_cfs") or {}).get(table)
-    return namespace in (peer.get("namespaces") or ()) or not listed or family in listed
 
 
 def _wanted(peers: Sequence[PeerFacts], slave_id: str, wanted: str) -> Choice:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from status_tool.rules.origins import has_doubts
@@ -82,7 +84,8 @@ def prunable_heads(
     `heads` are `stream` rows, those of a region one after the other; `targets` are the slaves of all peers. The head of
     a region that was written last always stays: it shows that the region existed, and when it was written to.
     """
-    for members in _by_region(heads):
+    for _, region in groupby(heads, itemgetter("region")):
+        members = list(region)
         kept = max(members, key=_written_last)
         for head in members:
             if head is not kept and head.get("origin") in over and _is_whole(head):
@@ -97,14 +100,10 @@ def prunable_segments(rows: Iterable[Applied], heads: Container[StreamKey], over
     Rows of a region come one after the other; the one with its newest replicated write stays. So do rows with a
     hole, which is a gap where the queues have settled the server.
     """
-    region: list[Applied] = []
-    for row in (*rows, None):
-        if row is None or (region and region[0].key[0] != row.key[0]):
-            kept = max(region, key=lambda one: one.replicated_ms or 0, default=None)
-            yield from (one for one in region if one is not kept and _is_left(one, heads, over))
-            region = []
-        if row is not None:
-            region.append(row)
+    for _, members in groupby(rows, lambda row: row.key[0]):
+        region = list(members)
+        kept = max(region, key=lambda one: one.replicated_ms or 0)
+        yield from (one for one in region if one is not kept and _is_left(one, heads, over))
 
 
 def prunable_servers(
@@ -167,17 +166,6 @@ def unproven_ms(marks: Any, slave_id: str) -> int | None:
 
 
 _ALWAYS_MS = 1 << 60
-
-
-def _by_region(heads: Iterable[Row]) -> Iterator[list[Row]]:
-    members: list[Row] = []
-    for head in heads:
-        if members and members[0]["region"] != head["region"]:
-            yield members
-            members = []
-        members.append(head)
-    if members:
-        yield members
 
 
 def _written_last(head: Row) -> tuple[int, int, int]:

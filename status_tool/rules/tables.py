@@ -30,7 +30,9 @@ META_FAMILY = "METAFAMILY"
 """Name that HBase gives the family of its WAL markers (`WALEdit.METAFAMILY`)."""
 
 
-AGE_COLUMNS = ("kind", "table", "state", "region_id")
+AGE_COLUMNS = pa.schema(
+    [("kind", pa.string()), ("table", pa.string()), ("state", pa.string()), ("region_id", pa.int64())]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +106,14 @@ def proven(table: TableFacts) -> TableFacts:
 
 
 def table_ages(rows: Iterable[Row]) -> list[TableAge]:
-    """Fold `region` and `fact` rows into one age per table."""
-    ages: dict[str, TableAge] = {}
-    for row in rows:
-        table, lineage = row.get("table"), row["kind"] == "fact" and row.get("state") in LINEAGE
-        if table is not None and (row["kind"] == "region" or lineage):
-            ages[table] = _with(ages.get(table, TableAge(table, 0, None, None, False)), row)
-    return [age for _, age in sorted(ages.items())]
+    """Fold `region` and `fact` rows into one age per table, by name."""
+    held = [{name: row.get(name) for name in AGE_COLUMNS.names} for row in rows if row["kind"] in ("region", "fact")]
+    return merged_ages(ages_of(pa.RecordBatch.from_pylist(held, AGE_COLUMNS)))
 
 
 def ages_of(rows: pa.RecordBatch) -> list[TableAge]:
-    """Return what `table_ages` does, of columns."""
-    kind, table, state, region_id = (rows.column(name) for name in AGE_COLUMNS)
+    """Fold the `region` and `fact` rows of a batch into one age per table, in any order."""
+    kind, table, state, region_id = (rows.column(name) for name in AGE_COLUMNS.names)
     kind, state = kind.cast(pa.string()), state.cast(pa.string())
     is_region = pc.equal(kind, "region")
     is_lineage = pc.and_(pc.equal(kind, "fact"), pc.is_in(state, value_set=pa.array(map(str, LINEAGE))))
@@ -227,14 +225,6 @@ def local_families(detail: str | None) -> tuple[str, ...] | None:
     if descriptor is None or replicated is None:
         return None
     return tuple(sorted(set(descriptor["families"]) - set(replicated)))
-
-
-def _with(age: TableAge, row: Row) -> TableAge:
-    """Return the age with one more region or parent."""
-    region_id, exists = row.get("region_id"), row["kind"] == "region" and row.get("state") != RegionState.SPLIT
-    newest = latest(age.newest, region_id) if exists else age.newest
-    unknown = age.unknown or region_id is None
-    return TableAge(age.table, age.regions + exists, earliest(age.oldest, region_id), newest, unknown)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,13 +11,10 @@ from pyspark.sql import SparkSession
 
 from status_tool.gather.snapshot import FileOptions
 from status_tool.runs.compare_rows import RowsAsked
-from status_tool.runs.pace import LastRun, RunKind, remember, rows_read
 from status_tool.spark.lists import FullList
 from status_tool.spark.session import spark_session
 from status_tool.spark.settings import is_short
-from status_tool.status_file.reader import StatusFile
 from status_tool.status_file.signature import SignKey
-from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.selection import PathMap
 
@@ -63,32 +58,6 @@ class Check:
     """True if the rows themselves settle what streams leave in doubt."""
     sample_s: float = 0.0
     """Time for which FILE's samples of rows are compared at most; 0: not at all."""
-
-
-def kind_of_check(check: Check, header: Header) -> RunKind:
-    """Return the kind of run, by which the plan finds earlier ones; `header` is FILE's."""
-    scope = check.scope
-    return RunKind(
-        form="run -i" if check.slave_status is None else "run -i --slave-status",
-        cluster=header.cluster_id or header.hdfs_pool_id or header.cluster_key,
-        hbase=scope.check_hbase and header.half != "hdfs",
-        hdfs=scope.check_hdfs and header.half != "hbase",
-        deep=check.deep,
-        narrowed=bool(scope.tables or scope.namespaces or check.hdfs_paths),
-    )
-
-
-def remembering(check: Check, file: StatusFile) -> Callable[[], None]:
-    """Return a function that records the time from now until its call. Records nothing if Spark runs already."""
-    began, with_start = time.monotonic(), SparkSession.getActiveSession() is None
-
-    def done() -> None:
-        if with_start:
-            took_ms = int((time.monotonic() - began) * 1000)
-            last = LastRun(took_ms, rows_read(file.counts), int(time.time() * 1000))
-            remember(kind_of_check(check, file.header), last)
-
-    return done
 
 
 def session_of(check: Check) -> AbstractContextManager[SparkSession]:

@@ -21,19 +21,20 @@ from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import ConnectionFailed, StatusFileError, UsageError
 from status_tool.gather.measured_queues import queue_rows
 from status_tool.gather.snapshot import Request
-from status_tool.report.follow_progress import Following, Round
+from status_tool.printable import iso
+from status_tool.report.progress import Progress
 from status_tool.rules.queue_proofs import left_bytes
 from status_tool.runs.check import Check
 from status_tool.runs.live_rounds import LiveRounds, Look, Master
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.refusals import header_in_scope, refuse_deep
 from status_tool.runs.slave_side import scratch_of
-from status_tool.runs.write import write_side
+from status_tool.runs.write import Say, write_side
 from status_tool.status_file.reader import StatusFile, open_status
 from status_tool.vocabulary.header import MASTER, Header
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.scope import TableFilter
-from status_tool.vocabulary.verdicts import Evidence
+from status_tool.vocabulary.verdicts import Evidence, Status
 
 MASTER_WAIT_S = 10.0
 """Time that a round waits for the master's servers to echo the barrier; the others have until the next round."""
@@ -46,7 +47,7 @@ class LiveMaster(Master):
     """
 
     def __init__(
-        self, file: MasterSide, settings: Settings, check: Check, folder: Path, shown: Following, files: ExitStack
+        self, file: MasterSide, settings: Settings, check: Check, folder: Path, shown: ShownRounds, files: ExitStack
     ) -> None:
         """Prepare the rounds. `files` closes a round's files when the next one starts; `folder` must exist as long."""
         super().__init__(file)
@@ -55,7 +56,7 @@ class LiveMaster(Master):
     def look(self) -> Look:
         """Run a whole `run -m` into a file of its own."""
         self._files.close()
-        return _read_master(self._settings, self.file, self._check, self._folder, self._shown, self._files)
+        return _read_master(self._settings, self.file, self._check, self._folder, self._shown.say, self._files)
 
     def is_decided(self, outcome: Outcome) -> bool:
         """Return False: the next round has newer queues."""
@@ -63,14 +64,48 @@ class LiveMaster(Master):
 
     def round_done(self, outcome: Outcome, look: Look, left_s: float) -> None:
         """Show what the round has found."""
-        self._shown.round(_round(outcome, look))
+        self._shown.round(outcome, left_bytes(look.queues, outcome.peer_id))
 
     def lost(self, error: ConnectionFailed) -> None:
         """Do nothing: the next round tries again."""
         self._shown.note(f"{error}; trying again")
 
 
-def follow(settings: Settings, master: Settings, check: Check, shown: Following, limit_s: float | None) -> Outcome:
+class ShownRounds:
+    """Display of the rounds: a line for each that differs from the one before; bytes shipped, with their rate."""
+
+    def __init__(self, progress: Progress, stack: ExitStack) -> None:
+        """Begin to count the bytes; `stack` ends it."""
+        self._progress = progress
+        self._shipped = stack.enter_context(progress.phase("bytes of the backlog shipped"))
+        self._most = 0
+        self._last = ""
+
+    def say(self, step: str) -> None:
+        """Show the current step."""
+        self._progress.step(step)
+
+    def note(self, text: str) -> None:
+        """Show a line that stays."""
+        self._progress.note(text)
+
+    def round(self, outcome: Outcome, left: int | None) -> None:
+        """Show what a round has found; `left` is in bytes, None: unknown."""
+        counts = outcome.hbase.regions if outcome.hbase else {}
+        to_go = {status: count for status, count in counts.items() if count and status is not Status.COMPLETE}
+        kinds = f" ({', '.join(f'{count} {status}' for status, count in to_go.items())})" if to_go else ""
+        regions = f"regions to go {sum(to_go.values())} of {sum(counts.values())}{kinds}"
+        found = f"verdict {outcome.verdict}, {regions}, bytes to go {'unknown' if left is None else left}"
+        if found != self._last:
+            self._progress.note(f"{found}, cut {iso(outcome.cut_ms)}")
+        self._last = found
+        if left is not None:
+            # What is written meanwhile makes the whole larger.
+            self._most = max(self._most, left)
+            self._shipped.reach(self._most - left, self._most)
+
+
+def follow(settings: Settings, master: Settings, check: Check, progress: Progress, limit_s: float | None) -> Outcome:
     """Check until complete, or until `limit_s` are over (None: no limit, Ctrl-C ends it); return the last outcome.
 
     `master` are the master's settings. Raises what `check_live` does; a master that stops answering after the first
@@ -84,8 +119,9 @@ def follow(settings: Settings, master: Settings, check: Check, shown: Following,
         refuse_deep(file, check)
         scratch = stack.enter_context(scratch_of(check))
         files = stack.enter_context(ExitStack())
+        shown = ShownRounds(progress, stack)
         live = LiveMaster(base, master, check, scratch.folder, shown, files)
-        return LiveRounds(settings, check, live, deadline, shown.step, scratch).run()
+        return LiveRounds(settings, check, live, deadline, shown.say, scratch).run()
 
 
 def _refuse(base: MasterSide, check: Check) -> None:
@@ -97,9 +133,7 @@ def _refuse(base: MasterSide, check: Check) -> None:
         raise UsageError("--follow refreshes the HBase half, which is not checked here: leave --follow out")
 
 
-def _read_master(
-    master: Settings, base: MasterSide, check: Check, folder: Path, shown: Following, files: ExitStack
-) -> Look:
+def _read_master(master: Settings, base: MasterSide, check: Check, folder: Path, say: Say, files: ExitStack) -> Look:
     with ZooKeeper(master.zookeeper()) as zookeeper:
         _same_cluster(zookeeper.cluster_id(), base.header)
         if not master.knows_thrift:
@@ -116,7 +150,7 @@ def _read_master(
         hdfs=False,
         following=True,
     )
-    written = write_side(master, request, path, None, shown.step)
+    written = write_side(master, request, path, None, say)
     fresh = files.enter_context(open_status(path, require_side=MASTER))
     side = MasterSide(fresh, with_files_of(written.header, base.header), base.file)
     return Look(side, tuple(_queue_details(fresh)), left_open=True)
@@ -154,14 +188,3 @@ def _queue_details(file: StatusFile) -> Iterator[Mapping[str, Any]]:
 
 def _details(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     return (json.loads(row["detail"]) for row in rows if row.get("name") is not None)
-
-
-def _round(outcome: Outcome, look: Look) -> Round:
-    counts = outcome.hbase.regions if outcome.hbase else {}
-    return Round(
-        at_s=time.monotonic(),
-        cut_ms=outcome.cut_ms,
-        regions={str(status): count for status, count in counts.items() if count},
-        left_bytes=left_bytes(look.queues, outcome.peer_id),
-        verdict=str(outcome.verdict),
-    )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from status_tool.clients.config import Settings
 from status_tool.errors import ConnectionFailed
 from status_tool.report.progress import Progress
-from status_tool.runs.check import Check, remembering
+from status_tool.runs.check import Check
 from status_tool.runs.live_rounds import LiveRounds, Look, Master
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.question import refuse_since
@@ -23,11 +22,9 @@ from status_tool.vocabulary.outcome import Outcome
 class FixedMaster(Master):
     """FILE, and nothing newer."""
 
-    def __init__(self, file: MasterSide, say: Say, first_done: Callable[[], None] = lambda: None) -> None:
-        """Prepare the rounds. Calls `first_done` at the end of the first one."""
+    def __init__(self, file: MasterSide, say: Say) -> None:
         super().__init__(file)
         self._say = say
-        self._first_done: Callable[[], None] | None = first_done
 
     def look(self) -> Look:
         """Return FILE."""
@@ -39,9 +36,6 @@ class FixedMaster(Master):
 
     def round_done(self, outcome: Outcome, look: Look, left_s: float) -> None:
         """Announce the next round."""
-        if self._first_done is not None:
-            self._first_done()
-            self._first_done = None
         if outcome.overview is None:
             self._say(f"not complete yet, checking again ({left_s:.0f} s left)")
 
@@ -62,5 +56,5 @@ def check_live(settings: Settings, check: Check, say: Say, progress: Progress | 
         refuse_rows(file, check)
         refuse_sample(file, check)
         deadline = time.monotonic() + check.wait_s
-        master = FixedMaster(side, say, remembering(check, file))
+        master = FixedMaster(side, say)
         return LiveRounds(settings, check, master, deadline, say, scratch, progress or Progress()).run()

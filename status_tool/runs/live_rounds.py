@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from status_tool.clients.config import Settings
 from status_tool.clients.delegation_tokens import no_token_left
 from status_tool.clients.hdfs_native import no_process_left
+from status_tool.digests.counted import rows_shown
 from status_tool.errors import ConnectionFailed
 from status_tool.gather.snapshot import Snapshot
 from status_tool.report.progress import Progress
@@ -27,7 +28,6 @@ from status_tool.runs.compare_rows import RowComparison
 from status_tool.runs.kept_words import forget_tables, record_words
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.question import Question, SideFacts, question_of, refuse_pruned
-from status_tool.runs.rows_shown import rows_shown
 from status_tool.runs.sampling import Repeated, disprove, repeating
 from status_tool.runs.slave_side import Scratch, gather, segment_rows, slave_request, slave_rows
 from status_tool.runs.write import Say

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from status_tool.runs.answer import Comparison, always
-from status_tool.runs.check import Check, remembering, session_of
+from status_tool.runs.check import Check, session_of
 from status_tool.runs.live_rounds import question_in
 from status_tool.runs.master_side import MasterSide, facts_of
 from status_tool.runs.refusals import header_in_scope
@@ -21,7 +21,6 @@ def check_offline(check: Check, say: Say) -> Outcome:
     assert check.slave_status is not None
     with open_status(check.status_file, require_side=MASTER, key=check.key) as file:
         side = MasterSide(file, header_in_scope(file.header, check))
-        done = remembering(check, file)
         with (
             open_status(check.slave_status, require_side=SLAVE, key=check.key) as slave,
             temporary_folder() as folder,
@@ -31,6 +30,4 @@ def check_offline(check: Check, say: Say) -> Outcome:
                 held = small_file(slave)
                 rows = read_status(spark, slave, folder) if held is None else held
                 comparison = Comparison(check, question, side, rows, folder, slave_file=slave)
-                outcome = comparison.answer(spark, say, always)
-                done()
-                return outcome
+                return comparison.answer(spark, say, always)

@@ -11,18 +11,16 @@ from status_tool import printable
 from status_tool.clients.config import Settings
 from status_tool.clients.hdfs_native import Hdfs, RpcEndpoint
 from status_tool.clients.zookeeper import ZooKeeper
-from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.errors import ConnectionFailed
 from status_tool.gather.hdfs_side import files_endpoint, impatient
 from status_tool.gather.peer_topology import what_is_shipped
 from status_tool.gather.snapshot import FileOptions, Request, with_shutdown
 from status_tool.printable import duration, iso
-from status_tool.runs.check import Check, kind_of_check
-from status_tool.runs.pace import RunKind, expected, last_run, rows_read
+from status_tool.runs.check import Check
 from status_tool.runs.refusals import header_in_scope, refuse_deep
 from status_tool.runs.sampling import RANGES
-from status_tool.runs.write import kind_of_side
 from status_tool.sources import meta
-from status_tool.sources.hdfs_files import endpoint_of, expand, refusals_end_the_run
+from status_tool.sources.hdfs_files import expand, refusals_end_the_run
 from status_tool.sources.state_table import StateTable, now_ms
 from status_tool.status_file.reader import open_status
 from status_tool.vocabulary.header import BY_OPTION, MASTER, SLAVE, Header
@@ -50,10 +48,6 @@ def explain_side(settings: Settings, request: Request) -> Iterator[Step]:
         yield from _hbase(settings, request)
     if request.hdfs:
         yield from _hdfs(settings, request.hdfs_paths or settings.hdfs_paths or ("/",), request.files)
-    with suppress(ConfigurationError):  # only local folders are read
-        known = request.hbase or settings.knows_zookeeper
-        key = settings.zookeeper().cluster_key if known else str(endpoint_of(settings))
-        yield from _expected(kind_of_side(request, key))
 
 
 def explain_check(settings: Settings, check: Check) -> Iterator[Step]:
@@ -78,14 +72,7 @@ def explain_check(settings: Settings, check: Check) -> Iterator[Step]:
                 )
         if hdfs:
             yield from _hdfs(settings, check.hdfs_paths or header.hdfs_paths, check.files, summaries=False)
-    yield from _expected(kind_of_check(check, header), rows_read(counts))
     yield Step("Spark", check.spark_master or "local[*], or the master that was submitted")
-
-
-def _expected(kind: RunKind, rows: int | None = None) -> Iterator[Step]:
-    """Yield the expected time if an earlier run's is known; `rows` is the number of streams and files."""
-    if (last := last_run(kind)) is not None:
-        yield Step("expected time", expected(last, rows))
 
 
 def _hbase(settings: Settings, request: Request) -> Iterator[Step]:

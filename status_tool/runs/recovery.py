@@ -63,8 +63,7 @@ from status_tool.spark.session import spark_session
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
-from status_tool.vocabulary.outcome import Group, Outcome
-from status_tool.vocabulary.proven_point import Beyond, RecoveryPoint, TablePoint
+from status_tool.vocabulary.outcome import Beyond, Group, Outcome, RecoveryPoint, TablePoint
 from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Verdict

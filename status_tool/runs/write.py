@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -21,6 +20,7 @@ from status_tool.clients.config import HDFS_PATHS_KEY, Settings
 from status_tool.clients.delegation_tokens import no_token_left
 from status_tool.clients.hdfs_native import no_process_left
 from status_tool.clients.webhdfs import WebHdfs
+from status_tool.digests.counted import rows_shown
 from status_tool.errors import Interrupted, StatusToolError, UsageError
 from status_tool.gather.hdfs_side import NAMENODE_INFO
 from status_tool.gather.parallel_reading import read_all
@@ -29,9 +29,7 @@ from status_tool.printable import counted
 from status_tool.report.progress import Progress
 from status_tool.rules.tables import AGE_COLUMNS
 from status_tool.runs.file_digests import digest_rows, doubtful_tables, shipped_tables
-from status_tool.runs.pace import LastRun, RunKind, remember, rows_read
 from status_tool.runs.question import SideFacts
-from status_tool.runs.rows_shown import rows_shown
 from status_tool.runs.sampling import sampling
 from status_tool.sources.arrivals import WitnessSource
 from status_tool.sources.codec import batches
@@ -71,8 +69,7 @@ def write_side(
 
     `progress` shows streams and files as they are read, of as many as the file held that is replaced.
     """
-    before, began = rows_before(path) if progress is not None else {}, time.monotonic()
-    asked = request
+    before = rows_before(path) if progress is not None else {}
     with no_process_left(), no_token_left(), journaling(path, request) as (request, journal), ExitStack() as running:
         samples = running.enter_context(_samples(settings, request, path))
         gathered = snapshot(settings, request, say)
@@ -90,7 +87,7 @@ def write_side(
                 if request.rows == "doubtful":
                     facts += batch.filter(pc.equal(batch.column("kind"), "fact")).select(["table", "state"]).to_pylist()
             if request.rows == "doubtful":
-                side, regions = SideFacts(gathered.header, gathered.rows), gathered.regions.rows(*AGE_COLUMNS)
+                side, regions = SideFacts(gathered.header, gathered.rows), gathered.regions.rows(*AGE_COLUMNS.names)
                 tables = doubtful_tables(side, facts, regions, request.only)
                 counted = shown.enter_context(rows_shown(progress or Progress()))
                 for batch in batches(digest_rows(settings, tables, gathered.rows, say, counted)):
@@ -102,7 +99,6 @@ def write_side(
             writer.header = dataclasses.replace(writer.header, read_until_ms=now_ms())
             if later:
                 gathered = _with_later_writes_notice(gathered, later)
-    _remember(asked, gathered.header, writer.counts, time.monotonic() - began)
     prune_witnesses(gathered, say)
     if debug_dir is not None:
         with open_status(path, witnessed=True) as written:
@@ -184,23 +180,6 @@ def _whole_hdfs(settings: Settings) -> tuple[int, str]:
     if not (isinstance(files, int) and isinstance(used, int)):
         return 0, f"/ at {endpoint}"
     return files, f"/ at {endpoint}, {files} files and folders, {used} bytes with replicas"
-
-
-def kind_of_side(request: Request, cluster_key: str) -> RunKind:
-    """Return the kind of a run that writes one side, by which the plan finds earlier ones.
-
-    `cluster_key` is that of the header.
-    """
-    form = "run -m -o" if request.side == MASTER else "run -o"
-    narrowed = bool(request.only.tables or request.only.namespaces or request.hdfs_paths)
-    return RunKind(form, cluster_key, request.hbase, request.hdfs, request.files.deep, narrowed)
-
-
-def _remember(request: Request, header: Header, counts: Mapping[str, int], took_s: float) -> None:
-    """Record the duration, unless the run waited for queues, used earlier checksums, or is a round of another run."""
-    if not (request.drained or request.following or request.files.journal is not None):
-        last = LastRun(int(took_s * 1000), rows_read(counts), int(time.time() * 1000))
-        remember(kind_of_side(request, header.cluster_key), last)
 
 
 def rows_before(path: Path) -> Mapping[str, int]:

@@ -25,8 +25,6 @@ from status_tool.clients.java import spark_homes
 
 WRITTEN_S = 120
 """A JVM writes its archive within seconds; one that does not is killed."""
-STARTS = DIRECT, SUBMIT = "direct", "submit"
-"""Ways to start a JVM: without Spark's scripts or by them. Each has a class path, and so an archive, of its own."""
 _OLDEST_JDK = 17
 _USE = "-XX:SharedArchiveFile="
 _ENDING = ".jsa"
@@ -74,12 +72,9 @@ class NewArchive:
         return jvm.wait(WRITTEN_S) == 0 and self.written.is_file()
 
 
-def jvm_option(start: str) -> tuple[str, NewArchive | None]:
-    """The JVM's option, with the archive that it will write if there is none yet; empty: none can be used or made.
-
-    `start` is one of `STARTS`: a JVM ignores an archive of another class path.
-    """
-    folder, key = cache_folder(), start_key(start)
+def jvm_option() -> tuple[str, NewArchive | None]:
+    """The JVM's option, with the archive that it will write if there is none yet; empty: none can be used or made."""
+    folder, key = cache_folder(), start_key("direct")
     if folder is None or key is None:
         return "", None
     name = f"spark-{key}"
@@ -121,20 +116,11 @@ def _checksum_of(file: Path, _inode: int, _modified_ns: int) -> str:
 
 
 def _drop_others(archive: Path) -> None:
-    """Delete archives of earlier JDKs and Sparks, and what a process that was killed left behind.
-
-    The archive of the other way to start a JVM stays: who uses both would else write one each time.
-    """
-    current = {f"spark-{start_key(start)}" for start in STARTS} - {_name(archive)}
+    """Delete archives of earlier JDKs and Sparks, and what a process that was killed left behind."""
     for file in archive.parent.glob("spark-*"):
         running = file.suffix[1:].isdigit() and Path(f"/proc/{file.suffix[1:]}").exists()
-        is_used = file.suffix == _ENDING and _name(file) in current
-        if file != archive and not running and not is_used:
+        if file != archive and not running:
             file.unlink(missing_ok=True)
-
-
-def _name(archive: Path) -> str:
-    return archive.name.partition(".")[0]
 
 
 def _java() -> Path | None:

@@ -11,8 +11,7 @@ from pyspark.sql import functions as F
 from status_tool.explain.overview import Cause, causes, groups_of, merged_cause, overview
 from status_tool.rules.judged import JudgedRegion
 from status_tool.rules.segments import earliest, latest
-from status_tool.rules.sql import is_in
-from status_tool.spark.expressions import FIELDS, named, to_finding
+from status_tool.spark.expressions import FIELDS, is_in, named, to_finding
 from status_tool.spark.verify import Verification
 from status_tool.vocabulary.codes import FILE_CODES
 from status_tool.vocabulary.outcome import (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
@@ -17,6 +18,12 @@ _ORDER = ("table", "region", "origin", "via", "path", "code")
 def named(columns: dict[str, str]) -> list[Column]:
     """Name -> expression as columns for `select` and `agg`."""
     return [F.expr(f"{expression} AS `{name}`") for name, expression in columns.items()]
+
+
+def is_in(column: str, values: Iterable[str]) -> str:
+    """Return SQL that is true if a column has one of the values, which are codes of ours; never for no values."""
+    known = ", ".join(f"'{value}'" for value in values)
+    return f"{column} IN ({known})" if known else "false"
 
 
 def worst_first() -> list[Column]:

@@ -1,13 +1,20 @@
-"""Settings of Spark for a check, known without PySpark, so that its JVM can start before that is imported."""
+"""Settings of Spark for a check, known without PySpark, so that its JVM can start before that is imported.
+
+Whose Spark runs: that of SPARK_HOME where it is set, as it is on the nodes of a cluster; else PySpark's own. PySpark
+starts the jars of SPARK_HOME whatever its own version is, and the two only understand each other if they are of one
+version. So the PySpark that comes with SPARK_HOME is taken, as spark-submit does.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
-from status_tool.spark.class_archive import DIRECT, SUBMIT, NewArchive, jvm_option
+from status_tool.errors import ConfigurationError
+from status_tool.spark.class_archive import NewArchive, jvm_option
 
 LOCAL_MASTER = "local[*]"
 APP_NAME = "status-tool"
@@ -107,12 +114,11 @@ def starts_directly(settings: dict[str, str]) -> bool:
 
 
 def archived(settings: dict[str, str]) -> tuple[dict[str, str], NewArchive | None]:
-    """Return the settings with the archive of classes if a JVM is started here. A user's own choice of one stands."""
+    """Return the settings with the archive of classes if a JVM is started directly. A user's own choice stands."""
     options = settings.get(JVM_OPTIONS, "")
-    local = not submitted() and settings.get("spark.master", "").startswith("local")
-    if not local or "Archive" in options or "-Xshare" in options:
+    if not starts_directly(settings) or "Archive" in options or "-Xshare" in options:
         return settings, None
-    option, new_archive = jvm_option(DIRECT if starts_directly(settings) else SUBMIT)
+    option, new_archive = jvm_option()
     return (settings | {JVM_OPTIONS: f"{options} {option}"}, new_archive) if option else (settings, None)
 
 
@@ -123,3 +129,47 @@ def _workers_like_this_process() -> None:
     known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if root not in known:
         os.environ["PYTHONPATH"] = os.pathsep.join(path for path in (root, *known) if path)
+
+
+OLDEST, BELOW = "4.1", "5"
+"""The versions of Spark that will do: what pyproject.toml asks of pyspark."""
+_NEEDED = f"Spark {OLDEST} or newer, below {BELOW}"
+_JAR = re.compile(r"spark-core_[\d.]+-(\d+)\.(\d+)(.*)\.jar")
+
+
+def take_spark() -> None:
+    """Before PySpark is imported: put SPARK_HOME's on the path.
+
+    Raises `ConfigurationError` if there is none, or one that is too old, or no PySpark at all.
+    """
+    home = os.environ.get("SPARK_HOME")
+    if home:
+        for archive in _python(Path(home)):
+            if archive not in sys.path and "pyspark" not in sys.modules:
+                sys.path.insert(0, archive)
+    elif find_spec("pyspark") is None:
+        raise ConfigurationError(
+            f"PySpark is not installed: set SPARK_HOME to a {_NEEDED}, or `pip install 'pyspark>={OLDEST},<{BELOW}'`"
+        )
+
+
+def _python(home: Path) -> list[str]:
+    """Return the archives of PySpark and Py4J, which every Spark brings."""
+    jars = [found for jar in home.glob("jars/spark-core_*.jar") if (found := _JAR.fullmatch(jar.name))]
+    archives = [*map(str, home.glob("python/lib/py4j-*-src.zip")), *map(str, home.glob("python/lib/pyspark.zip"))]
+    if not jars or len(archives) < 2:
+        raise ConfigurationError(
+            f"SPARK_HOME is {home}, where there is no Spark: set it to a {_NEEDED}, or unset it to use the installed "
+            "PySpark"
+        )
+    major, minor, rest = jars[0].groups()
+    if not _numbers(OLDEST) <= (int(major), int(minor)) < _numbers(BELOW):
+        raise ConfigurationError(
+            f"SPARK_HOME is {home}, Spark {major}.{minor}{rest}: {_NEEDED}, is required; unset SPARK_HOME to use the "
+            "installed PySpark"
+        )
+    return archives
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))

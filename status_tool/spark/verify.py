@@ -5,12 +5,10 @@ A large check has one in between, which settles the regions that are evidently c
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import cached_property
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
@@ -23,11 +21,10 @@ from status_tool.rules.judged import JudgedFile, JudgedRegion, judge_files, judg
 from status_tool.rules.later_writes import accepted_by, later_findings, later_writes
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.sides import older_findings
-from status_tool.rules.sql import is_in
 from status_tool.rules.tables import TableAge, table_ages
-from status_tool.spark.expressions import named, to_finding, worst_first
+from status_tool.spark.expressions import is_in, named, to_finding, worst_first
 from status_tool.spark.hdfs import FILE_SCHEMA, files_of, rows_of_files
-from status_tool.spark.held import SMALL_BYTES, HeldRows
+from status_tool.spark.held import HeldRows
 from status_tool.spark.judge import (
     REGION_SCHEMA,
     collected,
@@ -68,20 +65,20 @@ class Verification:
         slave: Header,
         scope: Scope,
         queues: QueueFacts | None = None,
-        small: bool | None = None,
+        small: bool = False,
         rows: RowProofs = NO_PROOFS,
         held: HeldRows | None = None,
         left_out: Collection[str] = (),
     ) -> None:
-        """`small`: skip Spark's code generation; None: decide by the size of the master's file.
+        """`small`: skip Spark's code generation, as for rows of small files.
 
         `held` are rows of both sides that this process has itself: then it judges them, without an action of Spark.
         `left_out` are tables that are not in question.
         """
         self._session = session
         self._tuned = ExitStack()
-        self._is_small = _is_small(master_df) if small is None else small
-        if self._is_small:
+        self._is_small = small
+        if small:
             self._tuned.enter_context(small_query(session))
         self._headers = (master, slave)
         self._scope = scope
@@ -296,16 +293,6 @@ class Verification:
             return rows
         self._kept.append(rows.persist(StorageLevel.MEMORY_AND_DISK))
         return self._kept[-1]
-
-
-def _is_small(rows: DataFrame) -> bool:
-    """True if rows come from small local files; unknown sizes are not small."""
-    paths = [urlsplit(uri) for uri in rows.inputFiles()]
-    if not paths or any(path.scheme != "file" for path in paths):
-        return False
-    with suppress(OSError):
-        return sum(os.stat(unquote(path.path)).st_size for path in paths) <= SMALL_BYTES
-    return False
 
 
 def _observed(rows: DataFrame, counts: list[Column], fill: Any, observed: list[tuple[Observation, Any]]) -> DataFrame:

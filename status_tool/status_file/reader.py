@@ -59,7 +59,7 @@ class StatusFile:
     path: Path
     """Path that the user named."""
     parquet_path: Path
-    """Path that Spark reads: `path` itself, or something temporary that stands for it (see `uri`)."""
+    """Path that Spark reads: `path` itself, or something temporary that stands for it."""
     header: Header
     counts: Mapping[str, int]
     """Rows by kind; kinds without rows are absent."""
@@ -67,11 +67,6 @@ class StatusFile:
     _remove: weakref.finalize[..., StatusFile] | None = field(default=None, repr=False)
     _checked: tuple[int, ...] | None = field(default=None, repr=False)
     """What tells the file that was checked from any other by its path; None: nobody else knows the path."""
-
-    @property
-    def uri(self) -> str:
-        """Return the URI for Spark: always the local file, whatever Hadoop's default file system is."""
-        return f"file://{self.parquet_path.absolute()}"
 
     def rows(self, kinds: Collection[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of these kinds (default: all) in batches; meant for kinds with few rows.

@@ -13,7 +13,7 @@ import pytest
 
 from status_tool.cache import CACHE_VARIABLE
 from status_tool.spark import class_archive
-from status_tool.spark.class_archive import DIRECT, SUBMIT, NewArchive, drop_archive, jvm_option, start_key
+from status_tool.spark.class_archive import NewArchive, drop_archive, jvm_option
 from tests.pair import REPOSITORY
 
 SAMPLE = REPOSITORY / "sample_status" / "complete"
@@ -48,12 +48,9 @@ def test_it_is_made_once_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     cache.mkdir(mode=0o700)
     stale = cache / "spark-0123.jsa"
     stale.write_bytes(b"of another JDK")
-    other = cache / f"spark-{start_key(SUBMIT)}.5.jsa"
-    other.write_bytes(b"other")
     first = check(cache)
     assert first.returncode == 0, first
-    (archive,) = set(cache.glob("spark-*")) - {other}
-    assert other.exists(), "nor does it take the place of one of JVMs that Spark's scripts start"
+    (archive,) = cache.glob("spark-*")
     assert archive.stat().st_size > 1 << 24
     made = archive.stat().st_mtime_ns
     second = check(cache, "--spark-conf", f"spark.driver.extraJavaOptions=-Xlog:class+load:file={log}")
@@ -65,7 +62,7 @@ def test_it_is_made_once_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv(CACHE_VARIABLE, str(cache))
     for damaged in (content[: len(content) // 2], content[:-1] + bytes([content[-1] ^ 1])):
         put(archive, damaged)
-        option, new = jvm_option(DIRECT)
+        option, new = jvm_option()
         assert (option.partition("=")[0], new is None) == ("-XX:ArchiveClassesAtExit", False)
 
 
@@ -73,51 +70,51 @@ def test_what_others_could_have_written_is_not_used(tmp_path: Path, monkeypatch:
     """A JVM runs what an archive holds."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
     tmp_path.chmod(0o700)
-    option, keep = jvm_option(DIRECT)
+    option, keep = jvm_option()
     assert (option.startswith(f"-XX:ArchiveClassesAtExit={tmp_path}/spark-"), keep is None) == (True, False)
     archive = Path(option.partition("=")[2]).with_suffix(f".{zlib.crc32(b'classes'):08x}.jsa")
     archive.write_bytes(b"classes")
     archive.chmod(0o600)
-    assert jvm_option(DIRECT) == (f"-XX:SharedArchiveFile={archive}", None)
+    assert jvm_option() == (f"-XX:SharedArchiveFile={archive}", None)
     archive.chmod(0o620)
-    assert jvm_option(DIRECT) == ("", None)
+    assert jvm_option() == ("", None)
     archive.unlink()
     tmp_path.chmod(0o770)
-    assert jvm_option(DIRECT) == ("", None)
+    assert jvm_option() == ("", None)
 
 
 def test_one_that_another_run_drops_meanwhile_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of runs that each write one, as those that begin together do, the last one drops the others'."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
     tmp_path.chmod(0o700)
-    option, _ = jvm_option(DIRECT)
+    option, _ = jvm_option()
     archive = Path(option.partition("=")[2]).with_suffix(f".{zlib.crc32(b'classes'):08x}.jsa")
     for dropped_by in ("is_ours", "_checksum"):
         archive.write_bytes(b"classes")
         of = getattr(class_archive, dropped_by)
         monkeypatch.setattr(class_archive, dropped_by, lambda file, of=of: (file.unlink(missing_ok=True), of(file))[1])
-        assert jvm_option(DIRECT)[0] == option
+        assert jvm_option()[0] == option
         monkeypatch.setattr(class_archive, dropped_by, of)
 
 
 def test_none_without_a_folder_or_a_jdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`off`, a cache that is a file, a folder with a blank, no JDK, and one that is too old."""
     monkeypatch.setenv(CACHE_VARIABLE, "off")
-    assert jvm_option(DIRECT) == ("", None)
+    assert jvm_option() == ("", None)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "file"))
-    assert jvm_option(DIRECT) == ("", None)
+    assert jvm_option() == ("", None)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "with blank"))
-    assert jvm_option(DIRECT) == ("", None)
+    assert jvm_option() == ("", None)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-    assert jvm_option(DIRECT) != ("", None)
+    assert jvm_option() != ("", None)
     for text in (None, "", 'JAVA_VERSION="11.0.2"\n', "JAVA_VERSION=?\n"):
         home = tmp_path / f"jdk{text!r:.5}"
         home.mkdir(exist_ok=True)
         if text is not None:
             (home / "release").write_text(text)
         monkeypatch.setenv("JAVA_HOME", str(home))
-        assert jvm_option(DIRECT) == ("", None)
+        assert jvm_option() == ("", None)
 
 
 def test_one_that_crashes_the_jvm_goes(tmp_path: Path) -> None:

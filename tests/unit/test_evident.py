@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 
 from status_tool.rules import evident
 from status_tool.rules.context import RunContext, build_context
-from status_tool.rules.tables import ages_of, merged_ages, table_ages
+from status_tool.rules.segments import latest
+from status_tool.rules.tables import TableAge, ages_of, merged_ages, table_ages
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
 from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.states import LINEAGE
 
 NOW = 1_790_000_000_000
 SERVER = "host1,16020,1"
@@ -115,5 +117,21 @@ AGED = st.fixed_dictionaries(
 
 
 @given(st.lists(AGED), st.lists(AGED))
-def test_ages_of_columns_are_those_of_rows(some: list[Row], others: list[Row]) -> None:
-    assert merged_ages([*ages_of(batch(some)), *ages_of(batch(others))]) == table_ages([*some, *others])
+def test_a_table_is_as_old_as_its_regions_and_their_parents(some: list[Row], others: list[Row]) -> None:
+    aged = [
+        row
+        for row in (*some, *others)
+        if row["kind"] == "region" or (row["kind"] == "fact" and row["state"] in LINEAGE)
+    ]
+    expected = []
+    for table in sorted({row["table"] for row in aged} - {None}):
+        ids = [row["region_id"] for row in aged if row["table"] == table]
+        exist = [
+            row["region_id"]
+            for row in aged
+            if row["table"] == table and row["kind"] == "region" and row["state"] != "split"
+        ]
+        known = [one for one in ids if one is not None]
+        expected.append(TableAge(table, len(exist), min(known, default=None), latest(*exist), None in ids))
+    assert table_ages([*some, *others]) == expected
+    assert merged_ages([*ages_of(batch(some)), *ages_of(batch(others))]) == expected

@@ -1,16 +1,17 @@
-"""Following the master: rates are shown as they are, and a table shows them."""
+"""Following the master: what is in scope, and what each round shows."""
 
 from __future__ import annotations
 
 import io
+from contextlib import ExitStack
 from dataclasses import replace
 
-import pytest
-
-from status_tool.report.follow_progress import Following, LiveFollowing, Pace, Round, make_following
+from status_tool.report.progress import LineProgress
 from status_tool.rules.queue_proofs import left_bytes
-from status_tool.runs.follow import with_files_of
+from status_tool.runs.follow import ShownRounds, with_files_of
 from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.outcome import HBaseOutcome, Outcome
+from status_tool.vocabulary.verdicts import Evidence, Status, Verdict
 
 FILE = Header("master", "id", 2_000, 1_000)
 
@@ -32,52 +33,24 @@ def test_bytes_of_the_peer_alone() -> None:
     assert (left_bytes(queues, "1"), left_bytes(queues, "2")) == (5, None)
 
 
-def test_pace() -> None:
-    pace = Pace()
-    assert (pace.rate, pace.eta_s) == (None, None)
-    pace.add(0, 1_000)
-    assert (pace.rate, pace.eta_s) == (None, None)
-    pace.add(10, 600)
-    assert (pace.rate, pace.eta_s) == (40, 15)
-    pace.add(20, 1_400)
-    assert (pace.rate, pace.eta_s) == (-20, None)
-    for second in range(30, 200, 10):
-        pace.add(second, 1_400)
-    assert (pace.rate, pace.eta_s) == (0, None)
-    pace.add(200, None)
-    assert pace.rate is None
-    pace.add(210, 0)
-    assert pace.eta_s == 0
+def found(behind: int) -> Outcome:
+    regions = {Status.BEHIND: behind, Status.COMPLETE: 2}
+    return Outcome(HBaseOutcome(Verdict.INCOMPLETE, Evidence.EXACT, regions), None, (), 0)
 
 
-def found(left: int | None, behind: int = 1) -> Round:
-    return Round(float(left or 0), 0, {"behind": behind, "complete": 2}, left, "incomplete")
-
-
-def test_lines_only_when_something_has_changed() -> None:
+def test_a_line_only_where_something_has_changed() -> None:
+    """And bytes that were shipped, of as many as were left at most."""
     stream = io.StringIO()
-    with make_following(stream) as shown:
-        assert type(shown) is Following
-        for left in (2_000, 2_000, 1_000):
-            shown.round(found(left))
-        shown.note("\x1b[2Jevil")
+    with LineProgress(stream, announces=False) as progress, ExitStack() as stack:
+        shown = ShownRounds(progress, stack)
+        for left in (2_000, 2_000, 500):
+            shown.round(found(behind=1), left)
+        (shipped,) = progress._phases  # type: ignore[attr-defined]
+        assert (shipped.done, shipped.total) == (1_500, 2_000)
+        shown.round(found(behind=0), None)
     lines = stream.getvalue().splitlines()
-    assert len(lines) == 3
-    assert "regions to go 1 of 3 (1 behind), bytes to go 2000" in lines[0]
-    assert "\x1b" not in stream.getvalue()
-
-
-def test_the_table_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    monkeypatch.setenv("TERM", "xterm")
-    stream = Terminal()
-    with make_following(stream) as shown:
-        assert isinstance(shown, LiveFollowing)
-        shown.step("comparing [bold]every[/bold] \x07stream")
-        shown.round(found(None, behind=3))
-        shown._live.refresh()
-    text = stream.getvalue()
-    assert all(words in text for words in ("3 of 5 (3 behind)", "unknown", "[bold]every", "\\x07")), text
+    assert [line.partition(", cut ")[0] for line in lines] == [
+        "verdict incomplete, regions to go 1 of 3 (1 behind), bytes to go 2000",
+        "verdict incomplete, regions to go 1 of 3 (1 behind), bytes to go 500",
+        "verdict incomplete, regions to go 0 of 2, bytes to go unknown",
+    ]

@@ -21,7 +21,7 @@ from packaging.version import Version
 from status_tool.cache import CACHE_VARIABLE
 from status_tool.cli.main import main
 from status_tool.clients.java import JAR, READER
-from status_tool.spark.home import BELOW, OLDEST
+from status_tool.spark.settings import BELOW, OLDEST
 from tests.pair import REPOSITORY
 
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
@@ -94,7 +94,7 @@ def test_a_spark_that_will_not_do(
 def test_no_pyspark_at_all(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """As after `pip install --no-deps`: said in one line."""
     monkeypatch.delenv("SPARK_HOME", raising=False)
-    monkeypatch.setattr("status_tool.spark.home.find_spec", lambda _: None)
+    monkeypatch.setattr("status_tool.spark.settings.find_spec", lambda _: None)
     assert main(list(CHECK)) == 2
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith("status-tool: PySpark is not installed: set SPARK_HOME")

@@ -42,8 +42,17 @@ from status_tool.status_file.reader import open_status
 from status_tool.status_file.signature import SignKey
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
-from status_tool.vocabulary.outcome import Group, HBaseOutcome, NotReplicated, Outcome, Overview, Problem
-from status_tool.vocabulary.proven_point import Beyond, RecoveryPoint, TablePoint
+from status_tool.vocabulary.outcome import (
+    Beyond,
+    Group,
+    HBaseOutcome,
+    NotReplicated,
+    Outcome,
+    Overview,
+    Problem,
+    RecoveryPoint,
+    TablePoint,
+)
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Evidence, Status, Verdict

@@ -19,8 +19,18 @@ import pytest
 from status_tool.report.html_report import HtmlReporter
 from status_tool.report.point_page import point_page
 from status_tool.report.reporter import write_report
-from status_tool.vocabulary.outcome import Drawing, Group, Outcome, Overview, Problem, TableLine, Tile
-from status_tool.vocabulary.proven_point import Beyond, RecoveryPoint, TablePoint
+from status_tool.vocabulary.outcome import (
+    Beyond,
+    Drawing,
+    Group,
+    Outcome,
+    Overview,
+    Problem,
+    RecoveryPoint,
+    TableLine,
+    TablePoint,
+    Tile,
+)
 from status_tool.vocabulary.verdicts import Status
 from tests.unit.test_report import HBASE, OUTCOME
 

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from status_tool.cli.options import show_as
 from status_tool.errors import ConnectionFailed, OutputError
 from status_tool.report import progress as progress_module
-from status_tool.report.follow_progress import Round, make_following
 from status_tool.report.progress import (
+    Counted,
     LineProgress,
     LiveProgress,
     Phase,
@@ -43,18 +43,16 @@ class Terminal(io.StringIO):
 def use(progress: Progress) -> None:
     """Everything a run may do with progress."""
     with progress:
-        with progress.phase("counted [bold]", total=2):
-            progress.advance()
-            progress.advance(5)
-        with progress.phase("of unknown size"), progress.phase("inner"):
-            progress.advance(3)
+        with progress.phase("counted [bold]", total=2) as counted:
+            counted.advance()
+            counted.advance(5)
+        with progress.phase("of unknown size"), progress.phase("inner") as inner:
+            inner.advance(3)
         with pytest.raises(KeyboardInterrupt), progress.phase("broken off", 9):
             raise KeyboardInterrupt
         progress.note("note [red] \x1b[2J\n")
-        progress.advance()
         progress.step("first step")
-        progress.step("second step", 3)
-        progress.advance(2)
+        progress.step("second step")
 
 
 @pytest.fixture(autouse=True)
@@ -69,8 +67,6 @@ def test_a_short_run_without_a_terminal_is_silent() -> None:
     progress = make_progress(stream)
     with progress:
         progress.step("first step")
-        progress.advance(2)
-    use(make_progress(Terminal(), enabled=False))
     assert stream.getvalue() == ""
 
 
@@ -78,8 +74,8 @@ def test_without_a_terminal_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch)
     """What is done, how fast, and what is left."""
     monkeypatch.setattr(progress_module, "EVERY_S", 0.01)
     stream = io.StringIO()
-    with make_progress(stream) as progress, progress.phase("reading", total=12):
-        progress.advance(3)
+    with make_progress(stream) as progress, progress.phase("reading", total=12) as reading:
+        reading.advance(3)
         wait_until(lambda: "3 of 12" in stream.getvalue(), 10, "a line")
     ended = stream.getvalue()
     line = next(line for line in ended.splitlines() if "3 of 12" in line)
@@ -128,7 +124,8 @@ def test_quiet_and_verbose(monkeypatch: pytest.MonkeyPatch) -> None:
     for stream, prefix in ((io.StringIO(), "status-tool: "), (Terminal(), "")):
         with make_progress(stream) as progress:
             progress.step("first step")
-            progress.step("second step", 3)
+            with progress.phase("second step", 3):
+                pass
         assert stream.getvalue().splitlines() == [f"{prefix}first step", f"{prefix}second step (3)"]
 
 
@@ -152,9 +149,8 @@ def test_a_log_has_every_step_and_the_end(tmp_path: Path) -> None:
         with open_log(tmp_path / "log") as log, suppress(ConnectionFailed):
             set_shown(Shown(quiet=True, log=log))
             with make_progress(Terminal()) as progress:
-                progress.step("reading", 2)
-                progress.advance()
-                progress.note("note\n")
+                with progress.phase("reading", 2):
+                    progress.note("note\n")
                 if raised:
                     raise raised
     stamped = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) (.*)")
@@ -166,22 +162,6 @@ def test_a_log_has_every_step_and_the_end(tmp_path: Path) -> None:
 def test_a_log_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="name another --log-file"):
         open_log(tmp_path / "absent" / "log")
-
-
-def test_following_is_logged_and_quiet_as_well(tmp_path: Path) -> None:
-    found = Round(1.0, 5, {"complete": 1}, 7, "behind")
-    with open_log(tmp_path / "log") as log:
-        set_shown(Shown(quiet=True, log=log))
-        terminal = Terminal()
-        with make_following(terminal) as following:
-            following.step("reading")
-            following.note("an outage")
-            following.round(found)
-            following.round(found)
-    assert terminal.getvalue() == ""
-    first, second = (tmp_path / "log").read_text().splitlines()
-    assert first.endswith("Z an outage")
-    assert "Z verdict behind" in second
 
 
 def test_live_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +188,7 @@ def test_lines_on_a_terminal_that_cannot_redraw(monkeypatch: pytest.MonkeyPatch)
         "broken off (9)",
         r"note [red] \x1b[2J\x0a",
         "first step",
-        "second step (3)",
+        "second step",
     ]
 
 
@@ -223,12 +203,12 @@ def test_a_closed_stderr_does_not_end_the_run() -> None:
 def test_threads_may_advance() -> None:
     progress = LiveProgress(Terminal())
 
-    def advance_often() -> None:
+    def advance_often(parts: Counted) -> None:
         for _ in range(100):
-            progress.advance()
+            parts.advance()
 
-    with progress, progress.phase("parts", 400):
-        threads = [threading.Thread(target=advance_often) for _ in range(4)]
+    with progress, progress.phase("parts", 400) as parts:
+        threads = [threading.Thread(target=advance_often, args=(parts,)) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:

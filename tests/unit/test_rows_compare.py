@@ -16,12 +16,13 @@ from status_tool.digests import compare as compare_module
 from status_tool.digests import requests as requests_module
 from status_tool.digests.compare import Limits, TableVerdict, _Comparison, _equal_tables, _Findings, _Pair, _verdict
 from status_tool.digests.coverage import Coverage
-from status_tool.digests.digest import Cell, Family, Sums, digest
+from status_tool.digests.digest import Family, Sums
 from status_tool.digests.families import Comparable
 from status_tool.digests.keys import Interval, TableRange, cut
 from status_tool.digests.requests import Asked, Requests, _Round
 from status_tool.digests.wire import Answer, Bucket, Range
 from status_tool.sources.meta import HostedRegion
+from tests.row_digests import Cell, digest
 
 KEY = bytes(16)
 FAMILIES = {b"f": Family(1)}

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from status_tool.digests import wire
 from status_tool.digests.coverage import Coverage
-from status_tool.digests.digest import FOREVER, Cell, Family, Sums, digest, framed, siphash128
+from status_tool.digests.digest import FOREVER, Family, Sums
 from status_tool.digests.keys import Interval, cut
 from status_tool.digests.wire import Answer, Bucket, DamagedAnswer, Range
+from tests.row_digests import Cell, digest, framed, siphash128
 
 VECTORS = Path(__file__).resolve().parents[2] / "coprocessor_stubs/src/test/resources/rows"
 KEY = bytes(range(16))

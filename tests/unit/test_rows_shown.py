@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import time
 
+from status_tool.digests.counted import rows_shown
 from status_tool.digests.digest import Sums
 from status_tool.report.progress import LineProgress, Phase
-from status_tool.runs.rows_shown import rows_shown
 
 
 def test_rows_bytes_and_ranges_are_counted() -> None:
