@@ -181,8 +181,8 @@ public final class SegmentSpooler implements WriteThrough.Copies {
     try {
       copy();
       return true;
-    } catch (IOException | RuntimeException e) {
-      health.failedWrite("copying segments to the spool", e);
+    } catch (Throwable t) { // no memory, too: what is taken from the segments to be copied must be copied again
+      health.failedWrite("copying segments to the spool", t);
       applied.copyAgain();
       abandon();
       return false;

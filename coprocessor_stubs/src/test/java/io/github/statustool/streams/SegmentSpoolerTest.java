@@ -20,6 +20,7 @@ import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStream;
@@ -299,6 +300,27 @@ class SegmentSpoolerTest {
     join(worker);
     apply("a", 4, 5);
     assertEquals(2, threads.size(), "and another when it is needed again");
+  }
+
+  @Test
+  void aCopyForWhichThereIsNoMemoryIsTriedAgain() {
+    AtomicInteger attempts = new AtomicInteger();
+    SegmentSpooler other = new SegmentSpooler(spool, applied, Fixtures.health(), () -> now++, () -> {
+      if (attempts.incrementAndGet() == 1) {
+        throw new OutOfMemoryError("thrown by a test");
+      }
+      return 5;
+    }, work -> { }, WAIT_MS);
+    apply("a", 0, 3);
+    Thread worker = new Thread(other::run);
+    worker.start();
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(WAIT_S);
+    while (attempts.get() < 2 && System.nanoTime() < end) {
+      Thread.onSpinWait();
+    }
+    flush();
+    join(worker);
+    assertEquals(2, attempts.get());
   }
 
   /** As with a quota that is used up: files can be made, but nothing can be written to them. */
