@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from itertools import pairwise
+import random
+from collections.abc import Iterable, Iterator
+from itertools import pairwise, product
 from typing import Any
 
 import pyarrow as pa
@@ -14,30 +15,36 @@ from hypothesis import strategies as st
 
 from status_tool.rules import evident
 from status_tool.rules.context import RunContext, build_context
+from status_tool.rules.evident import Kind
+from status_tool.rules.judged import judge_regions
+from status_tool.rules.peers import FamilyFilter
+from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.segments import latest
 from status_tool.rules.tables import TableAge, ages_of, merged_ages, table_ages
 from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.ids import cluster_bytes
 from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
-from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.scope import Baseline, Scope
 from status_tool.vocabulary.states import LINEAGE
 
 NOW = 1_790_000_000_000
 SERVER = "host1,16020,1"
+IDS = [f"00000000-0000-4000-8000-00000000000{number}" for number in (1, 2)]
 REGION = {"kind": "region", "table": "a", "server": SERVER, "state": "hosted", "region_id": NOW - 10_000}
 STREAM = {"table": "a", "origin": 1, "family": "f", "write_ms": NOW - 8_000}
 ENDS = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=6)
 
 
-def a_context() -> RunContext:
+def a_context(scope: Scope = Scope(), queues: QueueFacts = QueueFacts(), **master_has: Any) -> RunContext:
     """That of one table, and one server that runs on both sides."""
     detail = json.dumps({"families": {"f": {"scope": 1}}, "durability": "USE_DEFAULT", "regions": 9})
     live = {"live": True, "tracked": True, "echoed": True, "read_ms": NOW, "flush_ms": NOW}
-    servers = [{"kind": "server", "origin": 1, "server": SERVER, "role": role, **live} for role in "wr"]
-    table = {"kind": "table", "table": "a", "detail": detail}
-    ids = [f"00000000-0000-4000-8000-00000000000{number}" for number in (1, 2)]
-    master = Header("master", ids[0], NOW, NOW, barrier_issued_ms=NOW, coverage_ms=NOW - 30_000)
-    slave = Header("slave", ids[1], NOW, NOW, flush_period_ms=5_000)
-    return build_context([servers[0], table], [servers[1], table], table_ages([REGION]), master, slave, Scope())
+    servers: list[Row] = [{"kind": "server", "origin": 1, "server": SERVER, "role": role, **live} for role in "wr"]
+    table: Row = {"kind": "table", "table": "a", "detail": detail}
+    master = Header("master", IDS[0], NOW, NOW, barrier_issued_ms=NOW, coverage_ms=NOW - 30_000, **master_has)
+    slave = Header("slave", IDS[1], NOW, NOW, flush_period_ms=5_000)
+    ours, theirs = [servers[0], table], [servers[1], table]
+    return build_context(ours, theirs, table_ages([REGION]), master, slave, scope, queues)
 
 
 CONTEXT = a_context()
@@ -47,11 +54,17 @@ def batch(rows: Iterable[Row]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(list(rows), STATUS_SCHEMA)
 
 
+def kinds_of(*parts: list[Row], context: RunContext = CONTEXT) -> dict[int, Kind | None]:
+    """Of each region, by its key, what is evident; the parts are looked at by different workers."""
+    known = list(evident.verdicts_of(context))
+    numbers = [table for rows in parts for table in evident.numbers_of(batch(rows), context)]
+    found = evident.kinds_of(numbers, known, context).to_pylist()
+    return {one["key"]: None if one["kind"] is None else known[one["kind"]] for one in found}
+
+
 def passed(*parts: list[Row]) -> list[bool]:
-    """Of each region, whether it is evident; the parts are looked at by different workers."""
-    numbers = [table for rows in parts for table in evident.numbers_of(batch(rows), CONTEXT)]
-    kinds = evident.kinds_of(numbers, list(evident.verdicts_of(CONTEXT)), CONTEXT)["kind"]
-    return [kind is not None for kind in kinds.to_pylist()]
+    """Of each region, whether it is evident."""
+    return [kind is not None for kind in kinds_of(*parts).values()]
 
 
 def of_region(name: str, head: int, ends: Iterable[tuple[int, int]], **of: Any) -> tuple[list[Row], list[Row]]:
@@ -96,6 +109,54 @@ def test_regions_with_one_key_are_all_in_doubt(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(evident, "region_keys", same)
     assert passed(ours, theirs) == [False]
     assert passed(*of_region("one", 8, [(0, 8)])) == [True]
+
+
+CONTEXTS = {
+    "plain": CONTEXT,
+    "crashed and drained": a_context(queues=QueueFacts(drained=frozenset({1}))),
+    "a narrow peer": a_context(queues=QueueFacts(families=FamilyFilter({"a": frozenset({"f"})}))),
+    "accepted": a_context(Scope(since=Baseline(NOW - 8_000))),
+    "shut down": a_context(shutdown_ms=NOW - 8_000, shutdown_from="table"),
+}
+NUMBERS = [None, -1, 0, 1, 2, 4, 8, 9, NOW - 8_001, NOW - 7_999, NOW + 100_000, 2**63 - 1, -(2**63)]
+VALUES: dict[str, list[Any]] = {
+    "table": ["b", None],
+    "server": ["other", None],
+    "state": [None, "split", "disabled", "content", "changed", "bulkload"],
+    "family": ["g", "", None],
+    "via_ids": [b"", *map(cluster_bytes, IDS), bytes(16), bytes(16) + bytes.fromhex(IDS[1].replace("-", ""))],
+    **dict.fromkeys(("origin", "via", "prev", "seq", "write_ms"), NUMBERS),
+}
+
+
+def changed(rows: list[Row]) -> Iterator[list[Row]]:
+    """Rows of a region, of which one says something else, or another one of its kind stands beside it."""
+    for place, (column, values) in product(range(len(rows)), VALUES.items()):
+        for other in ({**rows[place], column: value} for value in values):
+            yield [*rows[:place], other, *rows[place + 1 :]]
+            yield [*rows, other]
+
+
+@pytest.mark.parametrize("context", CONTEXTS.values(), ids=CONTEXTS)
+def test_what_passes_is_complete_by_the_rules(context: RunContext) -> None:
+    """Whatever one row of a whole region says, or two."""
+    dice = random.Random(7)
+    ours, (*segments, replicated) = of_region("", 8, [(0, 4), (4, 8)])
+    theirs = [*segments, {**replicated, "write_ms": NOW + 200_000}]
+    fact = {"kind": "fact", "table": "a", "region": "", "state": "content", "write_ms": NOW - 8_000}
+    whole: list[Row] = [*ours, fact, *theirs]
+    once: list[list[Row]] = [whole, ours, *changed(whole), *changed([*ours, theirs[-1]])]
+    twice = [dice.choice(list(changed(dice.choice(once)))) for _ in range(200)]
+    rows: list[Row] = [{**row, "region": f"{at:032x}"} for at, of in enumerate([*once, *twice]) for row in of]
+    judged = {one.region: one for one in judge_regions(rows, context)}
+    kinds, names = kinds_of(rows, context=context), sorted({row["region"] for row in rows})
+    assert 50 < sum(kind is not None and kind.in_scope for kind in kinds.values()) < len(kinds) - 50
+    for name, key in zip(names, evident.region_keys(pa.array(names))[0].to_pylist(), strict=True):
+        one, kind = judged.get(name), kinds[key]
+        if kind is not None and (kind.in_scope or one is not None):
+            assert one is not None
+            found = (one.table, one.status, one.evidence, one.heads > 0, one.later, one.findings)
+            assert found == (kind.table, kind.status, kind.evidence, kind.has_streams, 0, ()), name
 
 
 @given(st.lists(st.text(max_size=40) | st.text("0123456789abcdef", min_size=32, max_size=32)), st.integers(0, 3))
