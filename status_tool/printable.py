@@ -7,6 +7,7 @@ rewrite the terminal, newlines that fake a verdict line, or bidi controls that r
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 
@@ -59,6 +60,12 @@ def iso(ms: int | None) -> str:
 def counted(number: int, noun: str) -> str:
     """Return `1 region`, `2 regions`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def few(names: Sequence[str], most: int) -> str:
+    """Return the first `most` of some names, as in `a, b and 7 more`."""
+    more = len(names) - most
+    return f"{', '.join(names[:most])}{f' and {more} more' if more > 0 else ''}"
 
 
 def duration(ms: int) -> str:

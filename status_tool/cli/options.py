@@ -65,3 +65,8 @@ def trust_of(given: Mapping[str, Any]) -> Trust:
     """Make this process use the tickets that the options of `IDENTITY` name, and return whom it trusts."""
     use(given["principal"], given["keytab"])
     return read_trust(given["cacert"], given["cert"])
+
+
+def unset(value: Any) -> Any:
+    """Return the value of an option, on or off or with a value, that was not given."""
+    return False if isinstance(value, bool) else None

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from status_tool.cli.options import settings_of
+from status_tool.cli.options import settings_of, unset
 from status_tool.cli.repeated import RoundParameters
 from status_tool.cli.run_options import OPTIONS, Half
 from status_tool.cli.signals import end_within, received
@@ -195,7 +195,7 @@ class _Publisher:
         parameters = {**self._what.check, "output": self._file}
         if not has_files:
             ours = {name for name, option in OPTIONS.items() if option.half == "hdfs"}
-            parameters |= {name: _unset(value) for name, value in parameters.items() if name in ours}
+            parameters |= {name: unset(value) for name, value in parameters.items() if name in ours}
             parameters["only"] = Half.HBASE
         if parameters["sample"] is None:
             parameters["sample"] = "off"
@@ -259,7 +259,3 @@ class _Publisher:
         cut_ms, size = (None, None) if last is None else (last.cut_ms, last.size)
         with suppress(StatusToolError):
             write_metrics(path, published_metrics(not done.error, cut_ms, size, done.took_s))
-
-
-def _unset(value: Any) -> Any:
-    return False if isinstance(value, bool) else None

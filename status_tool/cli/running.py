@@ -69,8 +69,7 @@ def failure_in_metrics(metrics: Path | None, started_s: float) -> Iterator[None]
 def checked(settings: Settings, check: Check) -> Outcome:
     """Return the outcome of `run -i`, with progress on stderr. Raises what the check raises."""
     # Here and below: only a check needs Spark, which has been loaded with `Check`.
-    from status_tool.runs.live import check_live
-    from status_tool.runs.offline import check_offline
+    from status_tool.runs.file_check import check_live, check_offline
     from status_tool.spark.stages import stages_shown
 
     with make_progress() as progress, stages_shown(progress.phase):

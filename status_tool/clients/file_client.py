@@ -48,11 +48,18 @@ class FileClient(ABC):
     def _status(self, path: str) -> dict[str, Any]:
         """Return the file status; raises `Refused` if there is nothing at the path."""
 
-    def pages(self, path: str, after: str = "") -> Iterator[list[dict[str, Any]]]:
-        """Yield a folder's entries after a name, in pages by order of name.
+    def entries(self, path: str) -> list[dict[str, Any]]:
+        """Return a folder's entries by order of name; none if it does not exist (any more)."""
+        try:
+            return [entry for page in self.pages(path) for entry in page]
+        except Refused as refusal:
+            if refusal.is_absent:
+                return []
+            raise
 
-        For a file, yields it with an empty suffix.
-        """
+    def pages(self, path: str) -> Iterator[list[dict[str, Any]]]:
+        """Yield a folder's entries in pages, by order of name. For a file, yields it with an empty suffix."""
+        after = ""
         while True:
             entries, remaining = self.page(path, after)
             if entries:

@@ -266,11 +266,6 @@ def open_log(path: str | os.PathLike[str]) -> TextIO:
         raise OutputError(f"cannot write {safe(str(path))}: {error.strerror}; name another --log-file") from error
 
 
-def wanted() -> Shown:
-    """Return the last argument of `set_shown`."""
-    return _shown
-
-
 def make_progress(stream: TextIO | None = None) -> Progress:
     """Return the progress as chosen, with the log.
 

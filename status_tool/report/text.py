@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
 from status_tool.explain.overview import groups_in
-from status_tool.printable import counted, duration, iso, printable_key, safe
+from status_tool.printable import counted, duration, few, iso, printable_key, safe
 from status_tool.report.reporter import (
     EVIDENCE_WORDS,
     VERDICT_WORDS,
@@ -323,9 +323,7 @@ def not_covered(outcome: Outcome) -> tuple[str, ...]:
 
 def _few(names: Sequence[str]) -> str:
     """Return the names, sanitised; of many only the first."""
-    shown = ", ".join(safe(name) for name in names[:MAX_LISTED_NAMES])
-    more = len(names) - MAX_LISTED_NAMES
-    return f"{shown} and {more} more" if more > 0 else shown
+    return few([safe(name) for name in names], MAX_LISTED_NAMES)
 
 
 def notices(outcome: Outcome) -> list[str]:

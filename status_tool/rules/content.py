@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from status_tool.rules.descriptors import is_retention, keeps_more
 from status_tool.rules.segments import latest
-from status_tool.vocabulary.details import fits, is_number, list_of, loads, map_of, optional
+from status_tool.vocabulary.details import fits, is_number, list_of, map_of, object_in, optional
 
 SKEW_MS = 30_000
 """Difference that clocks of region servers may have: HBase rejects servers with more skew."""
@@ -191,11 +191,8 @@ def _more(earlier: Tenure, later: Tenure, families: set[str] | None, what: str) 
 
 def parse_tenure(value: bytes) -> Tenure | None:
     """Return a column of an `f` row; None if it cannot be parsed."""
-    try:
-        document = loads(value.decode(errors="replace"))
-    except ValueError:
-        return None
-    if not fits(document, _FIELDS):
+    document = object_in(value.decode(errors="replace"))
+    if document is None or not fits(document, _FIELDS):
         return None
     return Tenure(
         document["o"],

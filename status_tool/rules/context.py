@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from status_tool.printable import counted, iso
+from status_tool.printable import counted, few, iso
 from status_tool.rules.custody import unattended
 from status_tool.rules.kept_proofs import (
     BY_ROWS,
@@ -49,11 +49,9 @@ from status_tool.vocabulary.verdicts import Evidence
 _Rows = Mapping[str, list[Row]]
 """Rows by kind; none for a kind that there is not."""
 MAX_NAMES = 10
-"""Number of tables that a notice names."""
+"""Number of tables, or of other clusters, that a notice names."""
 SMALL_KINDS = ("server", "table", "peer")
 """Kinds with one row per server or table: these are judged in plain Python, on the driver."""
-MOST_STRANGERS = 10
-"""Number of other clusters that a notice names."""
 
 
 class OriginRule(NamedTuple):
@@ -376,10 +374,9 @@ def _strangers(master: Header, unstamped: list[Row]) -> list[str]:
     if not clusters:
         return []
     named = sorted(clusters)
-    more = f" and {len(named) - MOST_STRANGERS} more" if len(named) > MOST_STRANGERS else ""
     return [
         "entries without a valid stamp were left out that came from another cluster than the master:"
-        f" {', '.join(named[:MOST_STRANGERS])}{more}"
+        f" {few(named, MAX_NAMES)}"
     ]
 
 
@@ -387,7 +384,7 @@ def _beside(tables: tuple[TableFacts, ...], keeps_tags: bool) -> Iterator[str]:
     """Yield what trackers observed but no stream records, newest first."""
     written = [(table.written_ms, table) for table in tables if table.written_ms is not None]
     if written:
-        named = _few([_written(moment, table) for moment, table in sorted(written, key=lambda w: (-w[0], w[1].table))])
+        named = few([_written(*one) for one in sorted(written, key=lambda w: (-w[0], w[1].table))], MAX_NAMES)
         yield (
             f"written to on the slave by others than this master: {named}. No stream records what they changed there;"
             " --rows=all or VerifyReplication compares it"
@@ -395,12 +392,14 @@ def _beside(tables: tuple[TableFacts, ...], keeps_tags: bool) -> Iterator[str]:
     observed = [f"{table.table} ({', '.join(table.observers)})" for table in tables if table.observers]
     if observed:
         yield (
-            f"tables with coprocessors of their own: {_few(observed)}. On the slave they intercept what replication"
-            " writes, and may drop or change it without a trace in the streams"
+            f"tables with coprocessors of their own: {few(observed, MAX_NAMES)}. On the slave they intercept what"
+            " replication writes, and may drop or change it without a trace in the streams"
         )
     tagged = [(table.tagged_ms, table.table) for table in tables if table.tagged_ms is not None]
     if tagged and not keeps_tags:
-        named = _few([f"{name} (last {iso(moment)})" for moment, name in sorted(tagged, key=lambda t: (-t[0], t[1]))])
+        named = few(
+            [f"{name} (last {iso(moment)})" for moment, name in sorted(tagged, key=lambda t: (-t[0], t[1]))], MAX_NAMES
+        )
         yield (
             f"cells with tags (a TTL, ACL or visibility label of their own) were written on the master: {named}."
             " Replication leaves tags out unless hbase.replication.rpc.codec keeps them on both sides"
@@ -411,13 +410,8 @@ def _beside(tables: tuple[TableFacts, ...], keeps_tags: bool) -> Iterator[str]:
 def _written(moment_ms: int, table: TableFacts) -> str:
     deletes = "" if table.deleted_ms is None else f", deletes among them, last {iso(table.deleted_ms)}"
     ways = [f"through {' and '.join(ids.split(','))}" if ids else "by its own clients" for ids in table.writers]
-    came = f"; {_few(ways, 'ways')}" if ways else ""
+    came = f"; {few(ways, MAX_NAMES)}" if ways else ""
     return f"{table.table} (last {iso(moment_ms)}{deletes}{came})"
-
-
-def _few(names: Sequence[str], what: str = "tables") -> str:
-    more = len(names) - MAX_NAMES
-    return f"{', '.join(names[:MAX_NAMES])}{f' and {more} {what} more' if more > 0 else ''}"
 
 
 def _by_kind(rows: Iterable[Row]) -> _Rows:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from status_tool.printable import counted, iso
+from status_tool.printable import counted, few, iso
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
 from status_tool.vocabulary.details import fits, is_number, is_text, list_of, loads, map_of, object_of, optional
 from status_tool.vocabulary.schema import Row
@@ -108,10 +108,8 @@ def told(kept: Mapping[str, KeptBaseline], undo: str = "; --forget TABLE takes i
     for by, way in {BY_ROWS: "an earlier comparison of rows (--rows)", BY_WORD: "your word (--since)"}.items():
         if names := sorted(table for table in kept if kept[table].by == by):
             until = iso(min(kept[table].until_ms for table in names)) + " or later" * (len(names) > 1)
-            more = f" and {counted(len(names) - MOST_NAMES, 'more table')}" if len(names) > MOST_NAMES else ""
             rest = f"{counted(len(names), 'table')} {'rests' if len(names) == 1 else 'rest'}"
-            named = f"{', '.join(names[:MOST_NAMES])}{more}{undo}"
-            yield f"{rest} on {way} for what was written up to {until}: {named}"
+            yield f"{rest} on {way} for what was written up to {until}: {few(names, MOST_NAMES)}{undo}"
 
 
 def told_by_master(stored: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from status_tool.printable import counted, iso
+from status_tool.printable import counted, few, iso
 from status_tool.rules.origins import known_shutdown
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, Header
@@ -71,9 +71,8 @@ def later_findings(later: Iterable[LaterWrites], master: Header) -> list[Finding
 def later_notice(later: tuple[LaterWrites, ...], accepted: str) -> str:
     """Return the notice about later writes that were accepted."""
     streams = sum(one.streams for one in later)
-    tables = ", ".join(plain_name(one.table or "unknown") for one in later[:5])
-    more = f" and {len(later) - 5} more" if len(later) > 5 else ""
+    tables = few([plain_name(one.table or "unknown") for one in later], 5)
     return (
-        f"{counted(streams, 'stream')} ({tables}{more}): written to after the shutdown time, the newest write at"
+        f"{counted(streams, 'stream')} ({tables}): written to after the shutdown time, the newest write at"
         f" {iso(later[0].newest_ms)}; these writes are not in scope ({accepted})"
     )

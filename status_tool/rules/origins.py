@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from status_tool.printable import iso
-from status_tool.vocabulary.details import is_number, loads
+from status_tool.vocabulary.details import is_number, object_in
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.ids import as_hex
 from status_tool.vocabulary.schema import Row
@@ -122,11 +122,10 @@ def _blind_spot(row: Row, since_ms: int | None) -> str | None:
 
     What it missed was written before the last error, so a baseline that is accepted beyond that covers it.
     """
-    try:
-        health = loads(row.get("detail") or "{}")
-        errors = health.get("errors", 0)
-    except (ValueError, AttributeError):
+    health = object_in(row.get("detail") or "{}")
+    if health is None:
         return "has a server row that cannot be parsed"
+    errors = health.get("errors", 0)
     if not errors:
         return None
     last_ms = _last_error_ms(row, health)
@@ -159,10 +158,10 @@ def _after_ms(row: Row, master: Header) -> int | None:
     if not known_shutdown(master) or read_ms is None or master.barrier_issued_ms is None:
         return None
     after_ms = int((master.shutdown_ms or 0) + max(0, read_ms - master.barrier_issued_ms)) + CLOCK_STEP_MS
-    try:
-        back_ms = loads(row.get("detail") or "{}").get("clock_back_ms")
-    except (ValueError, AttributeError):
+    health = object_in(row.get("detail") or "{}")
+    if health is None:
         return None
+    back_ms = health.get("clock_back_ms")
     return after_ms if back_ms is None or (is_number(back_ms) and back_ms <= after_ms) else None
 
 

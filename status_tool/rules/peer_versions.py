@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from status_tool.vocabulary.details import is_number, loads
+from status_tool.vocabulary.details import is_number, object_in
 from status_tool.vocabulary.schema import Row
 
 _FIELDS = (4, 5)
@@ -74,11 +74,7 @@ def _joined(own: Span, others: Sequence[Span]) -> Span:
 
 def span_of(row: Row, peer: Mapping[str, Any]) -> Span | None:
     """Return what a row records of this incarnation of the peer. A value that cannot be parsed counts as absent."""
-    try:
-        document = loads(row.get("detail"))
-    except ValueError:
-        return None
-    known = document.get("peers") if isinstance(document, dict) else None
+    known = (object_in(row.get("detail")) or {}).get("peers")
     fields = known.get(str(peer["id"])) if isinstance(known, dict) else None
     if not isinstance(fields, list) or len(fields) not in _FIELDS or not all(map(is_number, fields)):
         return None

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from status_tool.printable import few
 from status_tool.rules.segments import latest
-from status_tool.vocabulary.details import is_text, loads, map_of
+from status_tool.vocabulary.details import is_text, map_of, object_in
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.schema import Row
@@ -101,11 +102,8 @@ def _servers(rows: Iterable[Row]) -> list[_Server]:
 
 
 def _settings(detail: str | None) -> Mapping[str, str] | None:
-    try:
-        health = loads(detail or "{}")
-    except ValueError:
-        return None  # `origins` says so
-    settings = health.get("settings") if isinstance(health, dict) else None
+    # Of a detail that cannot be parsed `origins` tells.
+    settings = (object_in(detail) or {}).get("settings")
     if settings is None:
         return None
     return settings if map_of(is_text)(settings) else {"unreadable": "what the tracker wrote"}
@@ -186,5 +184,4 @@ def _keeps_tags(live: list[_Server], counted: list[_Server]) -> bool:
 
 
 def _names(servers: list[_Server]) -> str:
-    names = sorted(server.name for server in servers)
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    return few(sorted(server.name for server in servers), 1)

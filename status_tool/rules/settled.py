@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from status_tool.vocabulary.details import is_number, loads
+from status_tool.vocabulary.details import is_number, loads, object_in
 from status_tool.vocabulary.schema import Row
 
 KEY = "settled"
@@ -27,11 +27,7 @@ def proof_of(peer: Mapping[str, Any], at_ms: int) -> dict[str, Any] | None:
 
 def settled_before(row: Row, peer: Mapping[str, Any]) -> int | None:
     """Return when the queues of this peer settled the server of a row, as recorded; None for never."""
-    try:
-        document = loads(row.get("detail"))
-    except ValueError:
-        return None
-    proofs = document.get(KEY) if isinstance(document, dict) else None
+    proofs = (object_in(row.get("detail")) or {}).get(KEY)
     proof = proofs.get(str(peer["id"])) if isinstance(proofs, dict) else None
     if not isinstance(proof, dict) or not is_number(proof.get("at_ms")):
         return None

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from status_tool.printable import duration
-from status_tool.vocabulary.details import loads
+from status_tool.vocabulary.details import object_in
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import MASTER, Header
 from status_tool.vocabulary.names import PUBLISHED_FAMILY, plain_name, status_table_of
@@ -23,16 +23,10 @@ def cannot_report(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return sorted(
         str(row.get("server"))
         for row in rows
-        if row.get("kind") == "server" and row.get("live") and _health(row).get("sink_hook") is False
+        if row.get("kind") == "server"
+        and row.get("live")
+        and (object_in(row.get("detail")) or {}).get("sink_hook") is False
     )
-
-
-def _health(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    try:
-        health = loads(row.get("detail") or "{}")
-    except ValueError:
-        return {}
-    return health if isinstance(health, dict) else {}
 
 
 def same_hdfs(master: Header, slave: Header) -> bool:

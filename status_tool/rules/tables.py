@@ -18,7 +18,7 @@ from status_tool.rules.pruning import unproven_ms
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
 from status_tool.rules.segments import earliest, latest
 from status_tool.vocabulary.codes import CODES, TABLE_CODES
-from status_tool.vocabulary.details import fits, is_number, is_text, list_of, loads, map_of, optional
+from status_tool.vocabulary.details import fits, is_number, is_text, list_of, map_of, object_in, optional
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import SLAVE, Header
 from status_tool.vocabulary.schema import Row
@@ -461,10 +461,7 @@ class _SlaveTable:
 
     @classmethod
     def of(cls, detail: str | None) -> _SlaveTable:
-        try:
-            row = loads(detail)
-        except ValueError:
-            return cls(None)
+        row = object_in(detail) or {}
         families = row.get("families") if fits(row, _SLAVE_EVENTS) else None
         if not isinstance(families, dict | list) or not all(isinstance(name, str) for name in families):
             return cls(None)
@@ -592,11 +589,8 @@ def _age_findings(table: _Table) -> list[Finding]:
 
 def _descriptor(detail: str | None) -> dict[str, Any] | None:
     """Return the descriptor's JSON object; None when it cannot be read."""
-    try:
-        parsed = loads(detail)
-    except ValueError:
-        return None
-    return parsed if isinstance(parsed, dict) and isinstance(parsed.get("families"), dict) else None
+    parsed = object_in(detail) or {}
+    return parsed if isinstance(parsed.get("families"), dict) else None
 
 
 def _scope(options: Any) -> int:

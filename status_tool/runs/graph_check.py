@@ -50,10 +50,10 @@ from status_tool.rules.lost_wals import LostWal, lost_wals
 from status_tool.rules.peers import parse_peer
 from status_tool.rules.sides import CLOCK_TOLERANCE_MS, asked_filter, recorded_filter
 from status_tool.runs.check import Check
+from status_tool.runs.file_check import check_offline
 from status_tool.runs.graph_holdings import Holding, WrittenBy, holdings_of, written_on
 from status_tool.runs.live_rounds import RECHECK_S
 from status_tool.runs.master_side import facts_of
-from status_tool.runs.offline import check_offline
 from status_tool.runs.question import SideFacts, shipped_by
 from status_tool.runs.recovery import words_of_group
 from status_tool.runs.write import Say, source_of

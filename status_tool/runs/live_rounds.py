@@ -6,7 +6,7 @@ import dataclasses
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -22,16 +22,17 @@ from status_tool.digests.counted import rows_shown
 from status_tool.errors import ConnectionFailed
 from status_tool.gather.snapshot import Snapshot
 from status_tool.report.progress import Progress
+from status_tool.rules.kept_proofs import kept_of, told
 from status_tool.runs.answer import Comparison, Last, always
 from status_tool.runs.check import Check, session_of
 from status_tool.runs.compare_rows import RowComparison
-from status_tool.runs.kept_words import forget_tables, record_words
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.question import Question, SideFacts, question_of, refuse_pruned
 from status_tool.runs.sampling import Repeated, disprove, repeating
 from status_tool.runs.slave_side import Scratch, gather, segment_rows, slave_request, slave_rows
 from status_tool.runs.write import Say
 from status_tool.sources.hdfs_files import HdfsSource
+from status_tool.sources.state_table import StateTable
 from status_tool.vocabulary.findings import NO_PROOFS, RowProofs
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.verdicts import Status, Verdict
@@ -251,3 +252,32 @@ def _lacking(outcome: Outcome) -> frozenset[str]:
 
 def _with_notices(outcome: Outcome, *notices: str | None) -> Outcome:
     return dataclasses.replace(outcome, notices=(*outcome.notices, *filter(None, notices)))
+
+
+def forget_tables(settings: Settings, tables: Iterable[str], master_id: str, say: Say) -> list[str]:
+    """Take back (`--forget`) what the slave keeps of tables against a master; return what it was, in words."""
+    names = sorted(tables)
+    if not names:
+        return []
+    state = StateTable(settings.thrift(), settings.state_table)
+    state.require()
+    stored = state.kept()
+    kept = {table: one for table in names if (one := kept_of(stored.get(table, {}).get(master_id))) is not None}
+    state.record_kept(master_id, dict.fromkeys(kept))
+    unknown = [f"--forget {table}: nothing was recorded of its past" for table in names if table not in kept]
+    return _said([*(f"forgotten: {line}" for line in told(kept, undo="")), *unknown], say)
+
+
+def record_words(settings: Settings, outcome: Outcome, say: Say) -> list[str]:
+    """Record what the outcome accepts on the operator's word (`--since`); return what was recorded, in words."""
+    if not outcome.accepts:
+        return []
+    StateTable(settings.thrift(), settings.state_table).record_kept(outcome.master_cluster_id, outcome.accepts)
+    kept = {table: one for table, detail in outcome.accepts.items() if (one := kept_of(detail)) is not None}
+    return _said([f"recorded: {line}" for line in told(kept)], say)
+
+
+def _said(lines: list[str], say: Say) -> list[str]:
+    for line in lines:
+        say(line)
+    return lines

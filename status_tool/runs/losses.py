@@ -16,7 +16,7 @@ from status_tool.explain.overview import groups_in
 from status_tool.gather.snapshot import Request
 from status_tool.published.newest import own_cluster_id
 from status_tool.runs.check import Check
-from status_tool.runs.live import check_live
+from status_tool.runs.file_check import check_live
 from status_tool.runs.live_rounds import LACKING, question_in
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.question import SideFacts

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from status_tool.errors import StatusFileError, UsageError
 from status_tool.explain.cluster_map import KnownSide, known_clusters
-from status_tool.printable import iso
+from status_tool.printable import few, iso
 from status_tool.rules.peers import (
     Choice,
     PeerFacts,
@@ -151,18 +151,14 @@ class Question:
         if not self.scope.check_hdfs:
             yield "HDFS not checked"
         elif self.path_regexes:
-            yield f"of HDFS only {few(self.master.hdfs_paths)} (-f)"
+            yield f"of HDFS only {few(self.master.hdfs_paths, NAMED_LIMITS)} (-f)"
 
 
 def words_of(chosen: TableFilter) -> str:
     """Return the tables and namespaces of a filter, of many only the first."""
-    return few([*map("table {}".format, sorted(chosen.tables)), *map("namespace {}".format, sorted(chosen.namespaces))])
-
-
-def few(names: Sequence[str]) -> str:
-    """Return the names, of many only the first."""
-    more = len(names) - NAMED_LIMITS
-    return f"{', '.join(names[:NAMED_LIMITS])}{f' and {more} more' if more > 0 else ''}"
+    tables = [f"table {name}" for name in sorted(chosen.tables)]
+    namespaces = [f"namespace {name}" for name in sorted(chosen.namespaces)]
+    return few([*tables, *namespaces], NAMED_LIMITS)
 
 
 def question_of(
@@ -209,9 +205,9 @@ def refuse_silent(rows: Iterable[Row], scope: Scope) -> None:
     silent = cannot_report(rows) if scope.check_hbase else []
     if silent:
         raise StatusFileError(
-            f"the slave's HBase cannot report what replication has applied: {silent[0]}"
-            f"{f' and {len(silent) - 1} more' if len(silent) > 1 else ''} has no hook postReplicationSinkBatchMutate "
-            "(HBASE-27529); upgrade the slave to HBase 2.5.4 or later, or check HDFS alone with --only hdfs"
+            f"the slave's HBase cannot report what replication has applied: {few(silent, 1)} has no hook "
+            "postReplicationSinkBatchMutate (HBASE-27529); upgrade the slave to HBase 2.5.4 or later, or check HDFS "
+            "alone with --only hdfs"
         )
 
 

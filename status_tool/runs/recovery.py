@@ -289,14 +289,14 @@ class _Search:
         end = min((number for number, one in self.done.items() if one.judged is Judged.COMPLETE), default=None)
         end = len(self._files) if end is None else end
         before = len(self.done)
+
+        def judged(table: str, number: int) -> Judged:
+            if len(self.done) - before >= TABLE_JUDGEMENTS and number not in self.done:
+                return Judged.UNPROVEN
+            return self.at(number).judged_of(table)
+
         for table in sorted(self.tables()):
-
-            def judged(number: int, table: str = table) -> Judged:
-                if len(self.done) - before >= TABLE_JUDGEMENTS and number not in self.done:
-                    return Judged.UNPROVEN
-                return self.at(number).judged_of(table)
-
-            _look(0, end, judged, partial(self._before_what_lacks, table=table))
+            _look(0, end, partial(judged, table), partial(self._before_what_lacks, table=table))
 
     def _before_what_lacks(self, number: int, table: str | None = None) -> int | None:
         """Return the newest file that was written before the oldest entry that a judged one is known to lack.

@@ -325,27 +325,10 @@ def expand(hdfs: Hdfs, root: str) -> list[str]:
         found = [
             posixpath.join(folder, entry["pathSuffix"])
             for folder in found
-            for entry in _entries_or_none(hdfs, folder)
+            for entry in hdfs.entries(folder)
             if entry["pathSuffix"] and fnmatch.fnmatchcase(entry["pathSuffix"], segment)
         ]
     return [path for path in found if hdfs.status(path) is not None]
-
-
-def _entries_or_none(hdfs: Hdfs, folder: str) -> Iterator[dict[str, Any]]:
-    try:
-        yield from _entries(hdfs, folder)
-    except Refused as refusal:
-        if not refusal.is_absent:
-            raise
-
-
-def _entries(hdfs: Hdfs, folder: str, after: str = "", upto: str | None = None) -> Iterator[dict[str, Any]]:
-    """Yield a folder's entries in the order of their names' bytes, which comparisons with `upto` rely on."""
-    for page in hdfs.pages(folder, after):
-        for entry in page:
-            if upto is not None and entry["pathSuffix"].encode() > upto.encode():
-                return
-            yield entry
 
 
 def listed_row(path: str, status: dict[str, Any]) -> NewRow:

@@ -9,6 +9,7 @@ import contextlib
 import os
 import sqlite3
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -100,7 +101,7 @@ class Journal:
             self._db.close()
 
     @contextlib.contextmanager
-    def _clear(self):  # type: ignore[no-untyped-def]
+    def _clear(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:

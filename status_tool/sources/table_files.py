@@ -47,11 +47,11 @@ def table_rows(endpoint: HdfsEndpoint, root: str, tables: Iterable[str]) -> Iter
 
 
 def _described(hdfs: WebHdfs, folder: str) -> dict[str, Any] | None:
+    files = [entry for entry in hdfs.entries(folder) if entry["pathSuffix"].startswith(_PREFIX)]
+    newest = max(files, key=_number, default=None)
+    if newest is None:
+        return None
     try:
-        entries = [entry for page in hdfs.pages(folder) for entry in page]
-        newest = max((one for one in entries if one["pathSuffix"].startswith(_PREFIX)), key=_number, default=None)
-        if newest is None:
-            return None
         content, _ = hdfs.start_of(posixpath.join(folder, newest["pathSuffix"]))
     except Refused as refusal:
         if refusal.is_absent:

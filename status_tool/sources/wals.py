@@ -58,8 +58,8 @@ class WalFolder:
     def unsplit(self) -> frozenset[str]:
         """Return the names of the servers that still have a WAL folder, split or not."""
         with refusals_end_the_run(self._endpoint):
-            names = [name for name, status in _entries(self._hdfs, f"{self._root}/WALs") if _is_folder(status)]
-        return frozenset(name.removesuffix(SPLITTING) for name in names)
+            folders = [one["pathSuffix"] for one in self._hdfs.entries(f"{self._root}/WALs") if _is_folder(one)]
+        return frozenset(name.removesuffix(SPLITTING) for name in folders)
 
     def writers(self) -> list[Writer]:
         """Return the servers with archived WALs, by name.
@@ -70,8 +70,8 @@ class WalFolder:
         """
         found: dict[str, Writer] = {}
         with refusals_end_the_run(self._endpoint):
-            for name, status in self._archived():
-                wal = Wal(name, 0)
+            for status in self._archived():
+                wal = Wal(status["pathSuffix"])
                 if wal.server is not None and wal.started_ms is not None:
                     modified = int(status["modificationTime"])
                     known = found.setdefault(wal.server, Writer(wal.server, wal.started_ms, modified))
@@ -79,13 +79,13 @@ class WalFolder:
                     found[wal.server] = Writer(wal.server, *newest)
         return sorted(found.values(), key=lambda writer: writer.server)
 
-    def _archived(self) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _archived(self) -> Iterator[dict[str, Any]]:
         """Yield the files of `oldWALs` and of its folders by server (hbase.separate.oldlogdir.by.regionserver)."""
-        for name, status in _entries(self._hdfs, f"{self._root}/oldWALs"):
+        for status in self._hdfs.entries(f"{self._root}/oldWALs"):
             if _is_folder(status):
-                yield from _entries(self._hdfs, f"{self._root}/oldWALs/{name}")
+                yield from self._hdfs.entries(f"{self._root}/oldWALs/{status['pathSuffix']}")
             else:
-                yield name, status
+                yield status
 
     def extents(self, wals: Iterable[Wal]) -> dict[str, Extent]:
         """Return the extents by WAL name. A WAL that is not found is left out."""
@@ -111,8 +111,8 @@ class WalFolder:
 
     def _names(self, folder: str) -> dict[str, int]:
         if folder not in self._listed:
-            entries = _entries(self._hdfs, f"{self._root}/{folder}")
-            self._listed[folder] = {name: status["length"] for name, status in entries if not _is_folder(status)}
+            entries = self._hdfs.entries(f"{self._root}/{folder}")
+            self._listed[folder] = {one["pathSuffix"]: one["length"] for one in entries if not _is_folder(one)}
         return self._listed[folder]
 
     def _measured(self, path: str, listed: int) -> Extent:
@@ -122,16 +122,6 @@ class WalFolder:
         except Refused:
             return Extent(path, None)
         return Extent(path, None if visible is None else max(listed, visible), _header_bytes(start))
-
-
-def _entries(hdfs: WebHdfs, path: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return a folder's entries; none if it does not exist (any more)."""
-    try:
-        return [(entry["pathSuffix"], entry) for page in hdfs.pages(path) for entry in page]
-    except Refused as refusal:
-        if refusal.is_absent:
-            return []
-        raise
 
 
 def _is_folder(status: dict[str, Any]) -> bool:

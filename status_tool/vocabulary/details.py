@@ -21,15 +21,23 @@ def loads(text: str | None) -> Any:
         raise ValueError("nested too deeply") from None
 
 
-def parse_detail(text: str | None, fields: Fields, what: str) -> dict[str, Any]:
-    """Return a `detail` with valid fields; `StatusFileError` names `what` otherwise."""
+def object_in(text: str | None) -> dict[str, Any] | None:
+    """Parse a JSON object; None for anything else."""
     try:
         document = loads(text)
     except ValueError:
-        raise _refusal(what) from None
-    if not fits(document, fields):
-        raise _refusal(what)
-    return dict(document)
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def parse_detail(text: str | None, fields: Fields, what: str) -> dict[str, Any]:
+    """Return a `detail` with valid fields; `StatusFileError` names `what` otherwise."""
+    document = object_in(text)
+    if document is None or not fits(document, fields):
+        raise StatusFileError(
+            f"the master's file holds a {what} that cannot be parsed: write it again (status-tool run -m)"
+        )
+    return document
 
 
 def fits(document: Any, fields: Fields) -> bool:
@@ -70,9 +78,3 @@ def map_of(check: Shape) -> Shape:
 def object_of(fields: Fields) -> Shape:
     """Return the check for an object with these fields."""
     return lambda value: fits(value, fields)
-
-
-def _refusal(what: str) -> StatusFileError:
-    return StatusFileError(
-        f"the master's file holds a {what} that cannot be parsed: write it again (status-tool run -m)"
-    )

@@ -9,20 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from status_tool.errors import StatusToolError, UsageError
-from status_tool.printable import duration, iso, safe
+from status_tool.printable import duration, few, iso, safe
+from status_tool.report.reporter import VERDICT_WORDS
 from status_tool.vocabulary.outcome import Outcome
-from status_tool.vocabulary.verdicts import Verdict
 from status_tool.watch.history import CheckRound, History
 
 JITTER = 0.1
 """Pauses vary by this share, so that many watches of one cluster do not all begin at the same moment."""
 NAMED_TABLES = 5
 """Number of tables that a line names."""
-_WORDS = {
-    Verdict.COMPLETE: "complete",
-    Verdict.INCOMPLETE: "NOT complete",
-    Verdict.UNVERIFIABLE: "could not be verified",
-}
 
 
 @dataclass(frozen=True)
@@ -90,7 +85,8 @@ def line_of(done: CheckRound, history: History) -> str:
     parts += done.outcome.limits
     since_ms = history.verdict_since_ms()
     since = f" since {_at(since_ms)}" if since_ms is not None and since_ms != done.started_ms else ""
-    return safe(f"{_at(done.started_ms)} {_WORDS[done.outcome.verdict]}{since}: {'; '.join([*parts, took])}")
+    verdict = VERDICT_WORDS[done.outcome.verdict].removeprefix("is ")
+    return safe(f"{_at(done.started_ms)} {verdict}{since}: {'; '.join([*parts, took])}")
 
 
 def _at(ms: int) -> str:
@@ -104,9 +100,7 @@ def _counted(total: int, at_fault: int, noun: str) -> str:
 
 def _tables(since: dict[str, int]) -> str:
     oldest = sorted(since, key=lambda name: (since[name], name))
-    named = [f"{name} (since {_at(since[name])})" for name in oldest[:NAMED_TABLES]]
-    more = len(oldest) - len(named)
-    return ", ".join(named) + (f" and {more} more" if more else "")
+    return few([f"{name} (since {_at(since[name])})" for name in oldest], NAMED_TABLES)
 
 
 def document_of(done: CheckRound, history: History, number: int) -> dict[str, Any]:

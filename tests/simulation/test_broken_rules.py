@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from status_tool.rules import context, origins, peer_versions, pruning, queue_proofs, streams, tables
-from status_tool.rules.peers import FamilyFilter
+from status_tool.rules.peers import FamilyFilter, PeerFacts, family_filter
 from status_tool.rules.segments import Fold, fold
+from status_tool.runs import question
 from status_tool.sources import codec
 from status_tool.vocabulary.state_rows import column
 from tests.simulation import observer, pruner, world
@@ -172,9 +173,16 @@ def _any_family(_filter: FamilyFilter, _table: str | None, _family: str | None) 
     return True
 
 
-def _no_family_of_the_table(_filter: FamilyFilter, _table: str | None, family: str | None) -> bool:
+class _NoFamily(FamilyFilter):
     """Streams of a table that the peer ships in part are not asked of."""
-    return not (_filter.listed and family)
+
+    def ships(self, table: str | None, family: str | None) -> bool:
+        return not (self.listed and family)
+
+
+def _no_family_of_the_table(peer: PeerFacts) -> FamilyFilter:
+    """Only streams go by it, not what the peer is known to leave out."""
+    return _NoFamily(family_filter(peer).listed)
 
 
 def _by_its_last_entry(target: pruning.Target, head: Any) -> bool:
@@ -686,8 +694,8 @@ def _of_no_region(_: Cells) -> tuple[int, list[bytes]]:
         ),
         pytest.param(
             _a_shipped_family_loses_an_entry,
-            FamilyFilter,
-            "ships",
+            question,
+            "family_filter",
             _no_family_of_the_table,
             id="a loss beside a family that is left out",
         ),

@@ -22,7 +22,7 @@ from status_tool.rules.kept_proofs import (
     servers_since,
     told_by_master,
 )
-from status_tool.runs.kept_words import forget_tables, record_words
+from status_tool.runs.live_rounds import forget_tables, record_words
 from status_tool.sources import state_table
 from status_tool.sources.state_table import StateTable
 from status_tool.vocabulary.outcome import Outcome

@@ -22,7 +22,7 @@ from status_tool.published.layout import Closing
 from status_tool.published.table import refuse_unfit
 from status_tool.rules.peers import FamilyFilter
 from status_tool.runs.check import Check
-from status_tool.runs.offline import check_offline
+from status_tool.runs.file_check import check_offline
 from status_tool.runs.question import SideFacts
 from status_tool.runs.recovery import (
     Judged,

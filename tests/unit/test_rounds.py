@@ -21,7 +21,7 @@ from status_tool.runs import live_rounds
 from status_tool.runs.answer import Last
 from status_tool.runs.check import Check
 from status_tool.runs.compare_rows import RowsAsked
-from status_tool.runs.live import FixedMaster
+from status_tool.runs.file_check import FixedMaster
 from status_tool.runs.live_rounds import Look, Master
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.slave_side import Scratch

@@ -1,4 +1,4 @@
-"""`run -i FILE`: FILE against the live slave."""
+"""`run -i FILE`: FILE against the live slave, or with `--slave-status FILE2` both sides from files."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ import time
 from status_tool.clients.config import Settings
 from status_tool.errors import ConnectionFailed
 from status_tool.report.progress import Progress
-from status_tool.runs.check import Check
-from status_tool.runs.live_rounds import LiveRounds, Look, Master
-from status_tool.runs.master_side import MasterSide
+from status_tool.runs.answer import Comparison, always
+from status_tool.runs.check import Check, session_of
+from status_tool.runs.live_rounds import LiveRounds, Look, Master, question_in
+from status_tool.runs.master_side import MasterSide, facts_of
 from status_tool.runs.question import refuse_since
 from status_tool.runs.refusals import header_in_scope, refuse_deep, refuse_rows, refuse_sample
 from status_tool.runs.slave_side import scratch_of
 from status_tool.runs.write import Say
+from status_tool.spark.cluster import read_status
+from status_tool.spark.held import small_file
 from status_tool.status_file.reader import open_status
-from status_tool.vocabulary.header import MASTER
+from status_tool.temporary import temporary_folder
+from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.outcome import Outcome
 
 
@@ -58,3 +62,20 @@ def check_live(settings: Settings, check: Check, say: Say, progress: Progress | 
         deadline = time.monotonic() + check.wait_s
         master = FixedMaster(side, say)
         return LiveRounds(settings, check, master, deadline, say, scratch, progress or Progress()).run()
+
+
+def check_offline(check: Check, say: Say) -> Outcome:
+    """Verify FILE against FILE2. Raises what opening them raises."""
+    assert check.slave_status is not None
+    with open_status(check.status_file, require_side=MASTER, key=check.key) as file:
+        side = MasterSide(file, header_in_scope(file.header, check))
+        with (
+            open_status(check.slave_status, require_side=SLAVE, key=check.key) as slave,
+            temporary_folder() as folder,
+        ):
+            question = question_in(side, facts_of(slave, slave.header), check)
+            with session_of(check) as spark:
+                held = small_file(slave)
+                rows = read_status(spark, slave, folder) if held is None else held
+                comparison = Comparison(check, question, side, rows, folder, slave_file=slave)
+                return comparison.answer(spark, say, always)
