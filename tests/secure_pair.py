@@ -40,7 +40,9 @@ class SecurePair:
 
 
 def start_secure_pair(lab: Lab) -> SecurePair:
-    """Start both. The master: privacy everywhere and encrypted WALs; the slave: Thrift over HTTP, compressed WALs."""
+    """Start both, one region server each. The master: privacy everywhere, encrypted WALs; the slave: Thrift over HTTP,
+    compressed WALs.
+    """
     assert lab.security is not None
     private = {
         "hbase.rpc.protection": "privacy",
@@ -53,17 +55,17 @@ def start_secure_pair(lab: Lab) -> SecurePair:
         "hbase.regionserver.wal.enablecompression": "true",
     }
     master = _spec("master", private, {"dfs.data.transfer.protection": "privacy"})
-    slave = _spec("slave", open_to_both, {}, region_servers=1)
+    slave = _spec("slave", open_to_both, {})
     started = SecurePair(start_pair(lab, master, slave), lab.security)
     for cluster in (started.pair.master, started.pair.slave):
         let_read_wals(cluster, TOOL_USER)
     return started
 
 
-def _spec(name: str, site: dict[str, str], hdfs_site: dict[str, str], region_servers: int = 2) -> ClusterSpec:
+def _spec(name: str, site: dict[str, str], hdfs_site: dict[str, str]) -> ClusterSpec:
     """Its folders of WALs can be opened to others: HBase takes an ACL away that is wider than this, at every start."""
     shown = {"hbase.rootdir.perms": "750"}
-    return replace(tracked_spec(name, region_servers=region_servers, site=shown | site), hdfs_site=hdfs_site)
+    return replace(tracked_spec(name, region_servers=1, site=shown | site), hdfs_site=hdfs_site)
 
 
 def encrypted_wals(folder: Path) -> dict[str, str]:

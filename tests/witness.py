@@ -8,6 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from status_tool.clients.config import parse_zookeeper
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.rules.peer_versions import REFRESHED_MS
@@ -120,6 +122,16 @@ def wait_covered(master: Cluster) -> None:
     """Wait until then."""
     until_ms = covered_from_ms(master)
     wait_until(lambda: now_ms() > until_ms, 120, "every region server has the witnesses' peer")
+
+
+def wait_covered_soon(master: Cluster, patch: pytest.MonkeyPatch) -> None:
+    """The same for tests of something else: as long as the patch holds, the tool grants servers five seconds.
+
+    They know a peer before the command that adds it returns. That the tool grants a minute is in `test_witness.py`.
+    """
+    for module in ("status_tool.rules.witnessed", "tests.witness"):
+        patch.setattr(f"{module}.REFRESHED_MS", 5_000)
+    wait_covered(master)
 
 
 def write_from(pair: Pair, places: Sequence[str | Path], file: Path, *options: str) -> Result:

@@ -247,18 +247,17 @@ def _enable(cluster: Cluster, table: str) -> None:
 
 
 @contextlib.contextmanager
-def arena(kind: str) -> Iterator[Arena]:
-    """Start an arena of a kind; gone at the end."""
+def arena(kind: str, region_servers: int = 3) -> Iterator[Arena]:
+    """Start an arena of a kind, with so many region servers on the master; gone at the end."""
     site = SITE | KINDS[kind]
     rs_site = ({}, SKEWED) if kind == "skewed" else ()
     more = {"apart": APART, WITNESSED: SINGLE, BOTH: ALL}.get(kind, {})
-    bare = ClusterSpec("master", 3, site=site)
+    bare = ClusterSpec("master", region_servers, site=site)
+    tracked = tracked_spec("master", region_servers=region_servers, trackers=WAL_TRACKER, site=site, rs_site=rs_site)
     with Lab() as lab, contextlib.ExitStack() as beside:
         pair = start_pair(
             lab,
-            bare
-            if kind == WITNESSED
-            else tracked_spec("master", region_servers=3, trackers=WAL_TRACKER, site=site, rs_site=rs_site),
+            bare if kind == WITNESSED else tracked,
             tracked_spec("slave", region_servers=2, trackers=REPLICATE_TRACKER, site=site | more),
         )
         witnesses = beside.enter_context(_witnesses(lab, pair)) if kind in (WITNESSED, BOTH) else []

@@ -60,46 +60,41 @@ def tables(*names: str) -> list[str]:
     return [f"--table={name}" for name in names]
 
 
-def test_an_ordinary_week_raises_no_alarm(pair: Pair, status: Path) -> None:
-    """Moves, splits, merges, compactions, new families, bulk loads, a restart, a crash of either side: complete."""
-    pair.let_peer_age()  # loads into a table that is older than its peer are not known to have been shipped
-    pair.create_table("week", {"f": 1, "old": 1}, [b"row00000050", b"row00000090"])
-    master, slave = pair.master.admin, pair.slave.admin
-    for round_ in range(3):
-        for admin in (master, slave):
-            for region in admin.regions("week"):
-                admin.move(region.encoded, next(s for s in admin.live_servers() if s != region.server))
-        master.put_rows("week", "f", 40, start=40 * round_)
-        pair.wait_same("week")
-        for admin in (master, slave):
-            admin.flush("week")
-    for admin in (master, slave):
-        admin.merge(*(region.encoded for region in admin.regions("week")[1:]))
-        admin.major_compact("week")
-        admin.split(admin.regions("week")[0].encoded, b"row00000030")
-    master.add_family("week", "new", 1)
-    slave.add_family("week", "new", 1)
-    master.drop_family("week", "old")
-    master.put_rows("week", "new", 10)
-    master.bulk_load("week", "f", 10, prefix="bulk")
-    pair.wait_same("week", ["f", "new"])
-    stopped = pair.master.region_servers[1]
-    stopped.stop()
-    stopped.start()
-    pair.slave.region_servers[0].kill9()
-    pair.slave.region_servers[0].start()
-    master.put_rows("week", "f", 10, prefix="later")
-    pair.wait_same("week", ["f", "new"])
-    pair.master.region_servers[0].kill9()
-    pair.master.region_servers[0].start()
-    master.put_rows("week", "f", 10, prefix="last")
-    pair.wait_same("week", ["f", "new"])
-    for cluster in (pair.master, pair.slave):
-        wait_until(partial(is_open, cluster, "week"), 60, "all regions are open")
-    pair.wait_drained(240)
-    pair.write_master(status, "--table", "week", "--wait", "240", "--drained")
-    result = pair.check(status, "--table", "week", "--wait", "90")
-    assert (result.exit_code, result.json["problems"]) == (0, []), result
+def test_a_client_of_the_slave_that_deletes_what_had_arrived(pair: Pair, status: Path) -> None:
+    """No stream shows it: the rows do. Replication's own writes are no news; deletes are told apart from puts."""
+    pair.create_table("others", {"f": 1})
+    pair.master.admin.put_rows("others", "f", 10)
+    pair.wait_same("others")
+    pair.write_master(status, "--table=others")
+
+    def checked(*options: str) -> Result:
+        return pair.check(status, "--table=others", "--wait", "60", *options)
+
+    def told(result: Result) -> str:
+        return " ".join(notice for notice in result.json["notices"] if "by others than this master" in notice)
+
+    before = checked()
+    assert (before.exit_code, told(before)) == (0, ""), before
+    pair.slave.admin.put_rows("others", "f", 1, prefix="own")
+    accepted = checked("--accept-drift=others")
+    assert accepted.exit_code == 0, accepted
+    assert re.search(r"others \(last [^),]*; by its own clients\)", told(accepted)), accepted
+    pair.slave.admin.delete_rows("others", 1)
+    doubted = checked()
+    codes = [problem["code"] for problem in doubted.json["problems"]]
+    assert (doubted.exit_code, codes) == (3, ["slave-written"]), doubted
+    assert "deletes among them" in told(doubted)
+    rows = ("--rows", "--master-conf", str(pair.master.conf_dir))
+    assert checked(*rows).exit_code == 1
+    pair.slave.admin.delete_rows("others", 1, prefix="own")
+    pair.master.admin.put_rows("others", "f", 1)
+    pair.wait_same("others")
+    pair.write_master(status, "--table=others")
+    proven = checked(*rows)
+    assert (proven.exit_code, proven.json["hbase"]["evidence"]) == (0, "rows"), proven
+    assert checked().exit_code == 0, "what was compared is known"
+    pair.slave.admin.put_rows("others", "f", 1)
+    assert checked().exit_code == 3, "what came later is not"
 
 
 def test_what_changes_beside_the_wal_is_named_until_it_is_accepted(pair: Pair, status: Path) -> None:
@@ -176,24 +171,87 @@ def test_what_changes_beside_the_wal_is_named_until_it_is_accepted(pair: Pair, s
     assert compared.exit_code == 1, compared
 
 
-def test_a_family_that_is_dropped_and_comes_back(pair: Pair, status: Path) -> None:
-    """The servers of the slave are restarted in between, so that no memory of theirs tells."""
+def test_an_ordinary_week_raises_no_alarm(pair: Pair, status: Path) -> None:
+    """Moves, splits, merges, compactions, new families, bulk loads, a restart, a crash of either side: complete."""
+    pair.let_peer_age()  # loads into a table that is older than its peer are not known to have been shipped
+    pair.create_table("week", {"f": 1, "old": 1}, [b"row00000050", b"row00000090"])
     master, slave = pair.master.admin, pair.slave.admin
-    pair.create_table("families", {"f": 1, "g": 1})
-    for family in "fg":
-        master.put_rows("families", family, 40)
-    pair.wait_same("families")
-    before = pair.verdict(status, "families", "--wait", "60")
+    for round_ in range(2):  # away, and back
+        for admin in (master, slave):
+            for region in admin.regions("week"):
+                admin.move(region.encoded, next(s for s in admin.live_servers() if s != region.server))
+        master.put_rows("week", "f", 60, start=60 * round_)
+        pair.wait_same("week")
+        for admin in (master, slave):
+            admin.flush("week")
+    for admin in (master, slave):
+        admin.merge(*(region.encoded for region in admin.regions("week")[1:]))
+        admin.major_compact("week")
+        admin.split(admin.regions("week")[0].encoded, b"row00000030")
+    master.add_family("week", "new", 1)
+    slave.add_family("week", "new", 1)
+    master.drop_family("week", "old")
+    master.put_rows("week", "new", 10)
+    master.bulk_load("week", "f", 10, prefix="bulk")
+    pair.wait_same("week", ["f", "new"])
+    stopped = pair.master.region_servers[1]
+    stopped.stop()
+    stopped.start()
+    pair.slave.region_servers[0].kill9()
+    pair.slave.region_servers[0].start()
+    master.put_rows("week", "f", 10, prefix="later")
+    pair.wait_same("week", ["f", "new"])
+    pair.master.region_servers[0].kill9()
+    pair.master.region_servers[0].start()
+    master.put_rows("week", "f", 10, prefix="last")
+    pair.wait_same("week", ["f", "new"])
+    for cluster in (pair.master, pair.slave):
+        wait_until(partial(is_open, cluster, "week"), 60, "all regions are open")
+    pair.wait_drained(240)
+    pair.write_master(status, "--table", "week", "--wait", "240", "--drained")
+    result = pair.check(status, "--table", "week", "--wait", "90")
+    assert (result.exit_code, result.json["problems"]) == (0, []), result
+
+
+@pytest.fixture(scope="module")
+def forgotten(pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Tables of the slave that changed for a while: a family was dropped, cells expired under a TTL that is longer now.
+
+    Its servers are restarted in between, so that no memory of theirs tells.
+    """
+    master, slave = pair.master.admin, pair.slave.admin
+    families = {"families": "fg", "brief": "f", "longer": "f"}
+    for table, names in families.items():
+        pair.create_table(table, dict.fromkeys(names, 1))
+        for family in names:
+            master.put_rows(table, family, 40)
+        pair.wait_same(table)
+    before_file = tmp_path_factory.mktemp("forgotten") / "master.status"
+    pair.write_master(before_file, *tables(*families))
+    before = pair.check(before_file, *tables(*families), "--wait", "60")
     assert before.exit_code == 0, before
-    slave.disable_table("families")
+    slave.set_ttl("longer", "f", 1 << 30)
+    slave.set_ttl("brief", "f", 1)
+    wait_until(lambda: not slave.rows("brief"), 30, "all has expired")
+    slave.flush("brief")
+    slave.major_compact("brief")
+    for table in ("brief", "families"):
+        slave.disable_table(table)
     slave.drop_family("families", "f")
     for server in pair.slave.region_servers:
         server.stop()
         server.start()
+    slave.set_ttl("brief", "f", 2**31 - 1)
+    slave.enable_table("brief")
     slave.enable_table("families")
     slave.disable_table("families")
     slave.add_family("families", "f", 1)
     slave.enable_table("families")
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_a_family_that_is_dropped_and_comes_back(pair: Pair, status: Path) -> None:
+    """All that had arrived in it is gone."""
     result = pair.verdict(status, "families", "--wait", "60")
     assert result.exit_code == 3, result
     assert "content changed on the slave" in named(result)["families"], result
@@ -201,88 +259,10 @@ def test_a_family_that_is_dropped_and_comes_back(pair: Pair, status: Path) -> No
     assert (compared.exit_code, compared.json["hbase"]["regions"]["differs"]) == (1, 1), compared
 
 
-def test_what_wals_do_not_tell_is_seen_by_the_write_time_tracker_alone(pair: Pair, status: Path) -> None:
-    """Rows older than a family's replication, and mutations that bypass the WAL."""
-    for table in ("raised", "bypassed"):
-        pair.create_table(table, {"f": 1, "l": 0})
-        pair.master.admin.put_rows(table, "f", 10)
-        pair.master.admin.put_rows(table, "l", 5, prefix="old")
-        pair.wait_same(table, ["f"])
-    time.sleep(2)  # the trackers look at the regions once a poll
-    chosen = tables("raised", "bypassed")
-    pair.write_master(status, *chosen)
-    before = pair.check(status, *chosen, "--wait", "60")
-    assert before.exit_code == 0, before
-    pair.master.admin.set_scope("raised", "l", 1)
-    pair.master.admin.put_rows("raised", "l", 5, prefix="new")
-    pair.master.admin.put_rows("bypassed", "f", 5, prefix="skipped", durability="SKIP_WAL")
-    time.sleep(2)
-    pair.write_master(status, *chosen)
-    result = pair.check(status, *chosen, "--wait", "60")
-    codes = {(problem["table"], problem["code"]) for problem in result.json["problems"]}
-    wanted = {("raised", "scope-raised"), ("raised", "content-changed"), ("bypassed", "skipped-wal")}
-    assert (result.exit_code, codes) == (3, wanted), result
-
-
-def test_a_client_of_the_slave_that_deletes_what_had_arrived(pair: Pair, status: Path) -> None:
-    """No stream shows it: the rows do. Replication's own writes are no news; deletes are told apart from puts."""
-    pair.create_table("others", {"f": 1})
-    pair.master.admin.put_rows("others", "f", 10)
-    pair.wait_same("others")
-    pair.write_master(status, "--table=others")
-
-    def checked(*options: str) -> Result:
-        return pair.check(status, "--table=others", "--wait", "60", *options)
-
-    def told(result: Result) -> str:
-        return " ".join(notice for notice in result.json["notices"] if "by others than this master" in notice)
-
-    before = checked()
-    assert (before.exit_code, told(before)) == (0, ""), before
-    pair.slave.admin.put_rows("others", "f", 1, prefix="own")
-    accepted = checked("--accept-drift=others")
-    assert accepted.exit_code == 0, accepted
-    assert re.search(r"others \(last [^),]*; by its own clients\)", told(accepted)), accepted
-    pair.slave.admin.delete_rows("others", 1)
-    doubted = checked()
-    codes = [problem["code"] for problem in doubted.json["problems"]]
-    assert (doubted.exit_code, codes) == (3, ["slave-written"]), doubted
-    assert "deletes among them" in told(doubted)
-    rows = ("--rows", "--master-conf", str(pair.master.conf_dir))
-    assert checked(*rows).exit_code == 1
-    pair.slave.admin.delete_rows("others", 1, prefix="own")
-    pair.master.admin.put_rows("others", "f", 1)
-    pair.wait_same("others")
-    pair.write_master(status, "--table=others")
-    proven = checked(*rows)
-    assert (proven.exit_code, proven.json["hbase"]["evidence"]) == (0, "rows"), proven
-    assert checked().exit_code == 0, "what was compared is known"
-    pair.slave.admin.put_rows("others", "f", 1)
-    assert checked().exit_code == 3, "what came later is not"
-
-
+@pytest.mark.usefixtures("forgotten")
 def test_a_slave_that_kept_less_for_a_while(pair: Pair, status: Path) -> None:
-    """Its cells expired under a TTL that was taken back. No server's memory tells, nor the descriptor of today."""
-    master, slave = pair.master.admin, pair.slave.admin
-    for table in ("brief", "longer"):
-        pair.create_table(table, {"f": 1})
-        master.put_rows(table, "f", 20)
-        pair.wait_same(table)
-    chosen = tables("brief", "longer")
-    pair.write_master(status, *chosen)
-    before = pair.check(status, *chosen, "--wait", "60")
-    assert before.exit_code == 0, before
-    slave.set_ttl("longer", "f", 1 << 30)
-    slave.set_ttl("brief", "f", 1)
-    wait_until(lambda: not slave.rows("brief"), 30, "all has expired")
-    slave.flush("brief")
-    slave.major_compact("brief")
-    slave.disable_table("brief")
-    for server in pair.slave.region_servers:
-        server.stop()
-        server.start()
-    slave.set_ttl("brief", "f", 2**31 - 1)
-    slave.enable_table("brief")
+    """Its cells expired under a TTL that was taken back, of which the descriptor of today does not tell."""
+    slave, chosen = pair.slave.admin, tables("brief", "longer")
     assert slave.rows("brief") == []
     pair.write_master(status, *chosen)
     result = pair.check(status, *chosen, "--wait", "60")

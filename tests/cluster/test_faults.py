@@ -179,6 +179,12 @@ class Restart:
     """The slave's status, while something that they wrote was still on its way: to the table `worn`."""
 
 
+def identity(cluster: Cluster) -> tuple[object, ...]:
+    """What a restart as a whole may not change."""
+    admin = cluster.admin
+    return admin.cluster_id(), cluster.webhdfs_url, admin.digest("cold"), admin.digest("worn")
+
+
 @pytest.fixture(scope="module")
 def restart(fragile: Pair, tmp_path_factory: pytest.TempPathFactory) -> Restart:
     """Both tables have two regions; of `worn` the second is behind until the peer is enabled again."""
@@ -190,7 +196,9 @@ def restart(fragile: Pair, tmp_path_factory: pytest.TempPathFactory) -> Restart:
     fragile.master.admin.disable_peer(PEER)
     fragile.master.admin.put_rows("worn", "f", 5, start=100)
     stopped = [server.server_name for server in fragile.master.region_servers]
+    before = identity(fragile.master)
     fragile.master.restart_all()
+    assert identity(fragile.master) == before, "the same ports, data and id"
     result = tool_here("run", "-o", unproven, "--only", "hbase", conf=fragile.slave)
     assert result.exit_code == 0, result
     fragile.master.admin.enable_peer(PEER)
@@ -351,6 +359,30 @@ def test_server_without_the_tracker(fragile: Pair, status: Path) -> None:
     assert {problem["code"] for problem in result.json["problems"]} & {"unstamped", "older-than-tracker"}, result
 
 
+def test_a_wrong_setting_ends_no_server(fragile: Pair, tmp_path: Path) -> None:
+    """HBase aborts a server of which a coprocessor throws; the trackers are off, and the run says what that means."""
+    wrong = {"hbase.replicationtable.name": "ns:name"}
+    server = fragile.master.add_region_server(wrong)
+    try:
+        fragile.create_table("off", {"f": 1})
+        move_table(fragile.master, "off", server.server_name)
+        fragile.master.admin.put_rows("off", "f", 10)
+        assert len(fragile.master.admin.rows("off")) == 10
+        log = server.log.read_text()
+        assert 'hbase.replicationtable.name = "ns:name" do not name a table' in log
+        assert "this tracker is off" in log
+        conf = shutil.copytree(fragile.master.conf_dir, tmp_path / "conf")
+        site = conf / "hbase-site.xml"
+        named = "<property><name>hbase.replicationtable.name</name><value>ns:name</value></property></configuration>"
+        site.write_text(site.read_text().replace("</configuration>", named))
+        file = tmp_path / "file"
+        result = tool_here("run", "-m", "-o", file, "--only", "hbase", conf=conf)
+        assert (result.exit_code, file.exists()) == (2, False), result
+        assert "ns:name" in result.stderr, result
+    finally:
+        server.stop()
+
+
 def test_state_table_truncated_while_it_is_read(fragile: Pair) -> None:
     """The servers' rows that were read before do not vouch for heads that are gone, though another run has begun."""
     fragile.create_table("truncated", {"f": 1})
@@ -370,20 +402,3 @@ def test_state_table_truncated_while_it_is_read(fragile: Pair) -> None:
     state.put_barrier()
     with pytest.raises(ConnectionFailed, match="lost its rows while it was read"):
         list(source.read(parts[0]))
-
-
-def test_a_wrong_setting_ends_no_server(warm_spark: None, status: Path) -> None:
-    """HBase aborts a server of which a coprocessor throws; the trackers are off, and the run says what that means."""
-    with Lab() as lab:
-        (cluster,) = lab.start_clusters(
-            tracked_spec("off", region_servers=1, site={"hbase.replicationtable.name": "ns:name"})
-        )
-        cluster.admin.create_table("t", {"f": 1})
-        cluster.admin.put_rows("t", "f", 10)
-        assert len(cluster.admin.rows("t")) == 10
-        log = cluster.region_servers[0].log.read_text()
-        assert 'hbase.replicationtable.name = "ns:name" do not name a table' in log
-        assert "this tracker is off" in log
-        result = tool_here("run", "-m", "-o", status, "--only", "hbase", conf=cluster)
-        assert (result.exit_code, status.exists()) == (2, False), result
-        assert "ns:name" in result.stderr, result

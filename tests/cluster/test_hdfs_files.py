@@ -295,7 +295,7 @@ def test_many_small_files(hdfs: tuple[Cluster, Cluster], monkeypatch: pytest.Mon
 @pytest.mark.usefixtures("warm_spark")
 def test_encrypted_and_erasure_coded_files(hdfs: tuple[Cluster, Cluster], tmp_path: Path) -> None:
     """Against a plain copy: incomparable, exit 3, with the reason; `--deep` separates equal from different content."""
-    content = random.Random(4).randbytes(5_000_001)
+    content = random.Random(4).randbytes(2_500_001)
     flipped = content[:-1] + bytes([content[-1] ^ 1])
     layout: dict[str, Any] = {"block_size": CELL, "bytes_per_checksum": 512, "checksum_type": "CRC32C"}
     for kind in ("zone", "coded", "plain"):

@@ -18,6 +18,7 @@ from tests.lab.waiting import wait_until
 from tests.pair import PEER, STATE_TABLE, Pair, Result, move_table
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
+REGION_SERVERS = (1, 2)
 
 HOUR_MS = 3_600_000
 

@@ -16,7 +16,7 @@ from tests.lab.lab import Lab
 from tests.lab.ports import Ports
 from tests.lab.waiting import wait_until
 from tests.pair import STATE_TABLE, Pair, Result, start_pair, tracked_spec
-from tests.witness import WITNESS_PEER, ZNODE, Witness, end_quietly, wait_covered
+from tests.witness import WITNESS_PEER, ZNODE, Witness, end_quietly, wait_covered_soon
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 ALL = {"hbase.replicationtable.unstamped.entries": "all"}
@@ -37,14 +37,15 @@ def pair(lab: Lab, warm_spark: None) -> Pair:
 
 @pytest.fixture(scope="module")
 def witness(lab: Lab, pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Witness]:
-    """Peer of the master for a minute: from now on each new table is younger."""
+    """Peer of the master: each new table is younger."""
     ports = Ports()
     witness = Witness(lab, tmp_path_factory.mktemp("witness") / "one", ports.take())
     try:
         witness.start()
         pair.master.admin.add_peer(WITNESS_PEER, f"127.0.0.1:{lab.zk_port}:{ZNODE}")
-        wait_covered(pair.master)
-        yield witness
+        with pytest.MonkeyPatch.context() as patch:
+            wait_covered_soon(pair.master, patch)
+            yield witness
     finally:
         end_quietly(witness.process)
         ports.release()

@@ -268,17 +268,15 @@ def test_a_folder_that_this_user_may_not_read(secured: Secured, tmp_path: Path) 
     [
         {"hbase.thrift.security.qop": "auth-int"},
         {"hbase.thrift.security.qop": "auth-conf", "hbase.regionserver.thrift.compact": "true"},
-        {"hbase.regionserver.thrift.http": "true"},
     ],
-    ids=["auth-int", "auth-conf-compact", "http"],
+    ids=["auth-int", "auth-conf-compact"],
 )
 def test_how_thrift_is_protected(secured: Secured, settings: Mapping[str, str], tmp_path: Path) -> None:
-    """A Thrift server of each kind: a whole side is read through it."""
+    """A Thrift server of each kind: a whole side is read through it. (Over HTTP: the slave of `test_secure.py`.)"""
     cluster = secured.pair.slave
     conf = cluster.thrift.conf_dir
     before = (conf / "hbase-site.xml").read_text()
     own = {**secured.security.hbase_client(), **settings}
-    own |= {"hbase.thrift.spnego.principal": secured.kdc.principal("HTTP/localhost")}
     try:
         cluster.thrift.kill9()
         cluster._hbase_conf(cluster.thrift, settings)

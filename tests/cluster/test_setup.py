@@ -377,7 +377,9 @@ def _check_of_the_newest(pair: Pair, tmp_path: Path) -> None:
     assert check.exit_code in (0, 1), check
     assert check.json["hbase"]["evidence"] == "exact"
     metrics = tmp_path / "m.prom"
-    watched = tool("watch", "--published", "--only", "hbase", "--rounds", "1", "--metrics", metrics, conf=pair.slave)
+    watched = tool_here(
+        "watch", "--published", "--only", "hbase", "--rounds", "1", "--metrics", metrics, conf=pair.slave
+    )
     assert watched.exit_code in (0, 1, 3), watched
     assert "recovery_point_timestamp_seconds{" in metrics.read_text(), metrics.read_text()
     assert 'table="points"}' in metrics.read_text()

@@ -23,7 +23,7 @@ from status_tool.status_file.reader import open_status
 from tests.lab.cluster import Cluster
 from tests.lab.errors import AdminError
 from tests.lab.waiting import wait_until
-from tests.pair import PEER, STATE_TABLE, Pair, Result, tool, tool_environment, tool_here
+from tests.pair import PEER, STATE_TABLE, Pair, Result, tool_environment, tool_here
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -339,8 +339,11 @@ def test_a_clean_stop_and_start_raises_no_alarm(pair: Pair, status: Path) -> Non
     server = pair.master.region_servers[1]
     stopped = server.server_name
     server.stop()
-    time.sleep(1)
+    # No session has to expire: a clean stop takes its znode away.
+    wait_until(lambda: stopped not in admin.live_servers(), 20, "the master notices")
     server.start()
+    assert server.server_name.startswith(stopped.rpartition(",")[0])
+    assert server.server_name != stopped
     assert admin.load_stop(load) > 50
     assert_complete(pair.verdict(status, "restart", "--wait", "90"))
     finals = [r for r in dump(status) if r["kind"] == "server" and r["server"] == stopped]
@@ -381,7 +384,7 @@ def test_offline_with_both_sides_from_files(pair: Pair, status: Path, tmp_path: 
     assert written.exit_code == 0, written
     empty = tmp_path / "empty"
     empty.mkdir()
-    result = tool("run", "-i", status, "--slave-status", slave_status, "--json", conf=empty)
+    result = tool_here("run", "-i", status, "--slave-status", slave_status, "--json", conf=empty)
     assert_complete(result)
     swapped = tool_here("run", "-i", slave_status, "--slave-status", status, conf=empty)
     assert swapped.exit_code == 2

@@ -13,7 +13,7 @@ from tests.lab.lab import Lab
 from tests.lab.ports import Ports
 from tests.lab.waiting import wait_until
 from tests.pair import PEER, REPLICATE_TRACKER, WAL_TRACKER, Pair, serves_state, start_pair, tool_here, tracked_spec
-from tests.witness import WITNESS_PEER, ZNODE, Witness, assert_witnessed, end_quietly, wait_covered, write_from
+from tests.witness import WITNESS_PEER, ZNODE, Witness, assert_witnessed, end_quietly, wait_covered_soon, write_from
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -103,7 +103,8 @@ def test_hbase_2_5(tmp_path: Path, warm_spark: None) -> None:
     with Lab(hbase_version="2.5.8") as lab:
         slave = tracked_spec("slave", region_servers=1, trackers=REPLICATE_TRACKER, site=single)
         pair = start_pair(lab, tracked_spec("master", region_servers=1, trackers={}, site=site), slave)
-        _by_a_witness(lab, pair, tmp_path)
+        with pytest.MonkeyPatch.context() as patch:
+            _by_a_witness(lab, pair, tmp_path, patch)
         (server,) = pair.master.region_servers
         pair.master.reconfigure(server, WAL_TRACKER)
         server.stop()
@@ -113,14 +114,14 @@ def test_hbase_2_5(tmp_path: Path, warm_spark: None) -> None:
         complete_then_gap(pair, tmp_path / "master.status")
 
 
-def _by_a_witness(lab: Lab, pair: Pair, folder: Path) -> None:
+def _by_a_witness(lab: Lab, pair: Pair, folder: Path, patch: pytest.MonkeyPatch) -> None:
     """Complete by nothing else, as the master has no tracker, then a loss."""
     ports, file, table = Ports(), folder / "f", "seen"
     witness = Witness(lab, folder / "one", ports.take())
     try:
         witness.start()
         pair.master.admin.add_peer(WITNESS_PEER, f"127.0.0.1:{lab.zk_port}:{ZNODE}")
-        wait_covered(pair.master)
+        wait_covered_soon(pair.master, patch)
         pair.create_table(table, {"f": 1, "l": 0})
         for number in range(5):
             pair.master.admin.put_rows(table, "f", 2, start=2 * number)

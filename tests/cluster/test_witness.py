@@ -29,7 +29,16 @@ from tests.lab.lab import Lab
 from tests.lab.ports import Ports
 from tests.lab.waiting import wait_until
 from tests.pair import PEER, Pair, Result, start_pair, tool_here, tracked_spec
-from tests.witness import WITNESS_PEER, ZNODE, Witness, assert_witnessed, end_quietly, wait_covered, write_from
+from tests.witness import (
+    WITNESS_PEER,
+    ZNODE,
+    Witness,
+    assert_witnessed,
+    end_quietly,
+    wait_covered,
+    wait_covered_soon,
+    write_from,
+)
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 Entries = dict[str, set[int]]
@@ -558,7 +567,13 @@ def test_filters_of_either_peer(
 
 
 def test_namespaces_of_either_peer(
-    lab: Lab, pair: Pair, master: Cluster, witnesses: list[Witness], tmp_path: Path, warm_spark: None
+    lab: Lab,
+    pair: Pair,
+    master: Cluster,
+    witnesses: list[Witness],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    warm_spark: None,
 ) -> None:
     """The same with peers that ship a namespace."""
     file, inside, outside = tmp_path / "f", "ns:inside", "outside"
@@ -566,7 +581,7 @@ def test_namespaces_of_either_peer(
     master.admin.add_peer(WITNESS_PEER, f"127.0.0.1:{lab.zk_port}:{ZNODE}", namespaces=["ns"])
     for cluster in (master, pair.slave):
         cluster.admin.create_namespace("ns")
-    wait_covered(master)
+    wait_covered_soon(master, monkeypatch)
 
     def checked(table: str) -> Result:
         assert write_witnessed(pair, witnesses, file).exit_code == 0
