@@ -64,7 +64,8 @@ def pair(request: pytest.FixtureRequest, warm_spark: None) -> Iterator[Pair]:
 
 LONGEST = (
     *("witness", "content", "setup", "spark_clusters", "versions", "second_proof", "state_table_back", "rows"),
-    *("hdfs_files", "hidden_losses", "secure_client", "verdicts", "faults", "topologies", "upgrade", "queues", "secure"),
+    *("hdfs_files", "hidden_losses", "secure_client", "verdicts", "faults", "topologies", "upgrade", "queues"),
+    *("secure", "row_kinds"),
 )
 
 

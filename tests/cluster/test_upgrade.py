@@ -15,7 +15,7 @@ from tests.lab.cluster import Cluster
 from tests.lab.lab import Lab
 from tests.lab.process import RegionServer
 from tests.lab.waiting import wait_until
-from tests.pair import BOTH_TRACKERS, PEER, Pair, Result, serves_state, start_pair, tool_here, tracked_spec
+from tests.pair import BOTH_TRACKERS, PEER, Pair, Result, move_table, serves_state, start_pair, tool_here, tracked_spec
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -116,6 +116,7 @@ def test_a_server_that_digests_nothing_is_named_and_has_a_way_out(bare: Pair, tm
         bare.create_table(table, {"f": 1}, [b"row00000005"])
         bare.master.admin.put_rows(table, "f", 10)
     bare.wait_same(tables[-1])
+    move_table(bare.master, tables[0], old.server_name)
     options = ("--table", tables[0], "--master-conf", str(bare.master.conf_dir))
     alone = tool_here("rows", *options, "--json", conf=bare.slave)
     assert alone.exit_code == 3, alone
