@@ -457,7 +457,7 @@ class _SlaveTable:
     first_born_ms: int | None = None
     dropped_ms: Mapping[str, int] = field(default_factory=dict)
     descriptor: Mapping[str, Any] = field(default_factory=dict)
-    """Parse the row's detail."""
+    """All that the row says."""
 
     @classmethod
     def of(cls, detail: str | None) -> _SlaveTable:
