@@ -45,7 +45,6 @@ BENCHES = (
     Bench("state_table", ("2000", "--rounds", "1")),
     Bench("steady_load", ("--minutes", "1", "--round", "30"), ("--minutes", "3", "--round", "60")),
     Bench("watching", ("--minutes", "1")),
-    Bench("recording", ("--minutes", "1")),
     Bench("request_record", ("2",)),
     Bench(
         "witness", ("1", "--seconds", "5", "--backlog", "5000", "--entries", "1000000"), ("3", "--entries", "10000000")

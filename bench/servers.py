@@ -13,8 +13,6 @@ from tests.lab.cluster import Cluster
 
 COMPILERS = ("-XX:TieredStopAtLevel=4",)
 """As a cluster's JVMs run. Those of tests stop at the first compiler, for a quick start."""
-ROOM = ("-Xmx2g", "-Xmn512m")
-"""Heap for the memstores and block cache of a long measurement, so that no full collections fall into it."""
 _IPC = "Hadoop:service=HBase,name=RegionServer,sub=IPC"
 
 

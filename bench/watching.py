@@ -31,7 +31,7 @@ from functools import partial
 from typing import Any
 
 from bench.results import Ratio, record
-from bench.servers import COMPILERS, ROOM, rpc_bytes, spent_s, wal_files, web
+from bench.servers import COMPILERS, rpc_bytes, spent_s, wal_files, web
 from bench.steady_load import DEFAULT_PERIODS
 from tests.lab.cluster import Cluster, ClusterSpec, stop_together
 from tests.lab.lab import Lab
@@ -168,7 +168,7 @@ def start(lab: Lab, trackers: Mapping[str, str]) -> Bench:
                 1,
                 site=site,
                 rs_site=[{**role, **web(web_ports[name])}],
-                rs_options=(*COMPILERS, *ROOM),
+                rs_options=COMPILERS,
                 extra_classpath=[JAR],
                 thrift=False,
             )

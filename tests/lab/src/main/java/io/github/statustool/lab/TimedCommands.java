@@ -46,7 +46,7 @@ final class TimedCommands {
 
   void register(Map<String, Command> commands) {
     commands.put("timed_puts", this::puts);
-    commands.put("await_row", this::await);
+    commands.put("await_row", args -> await(connection(args.text("cluster")), args.table(), row(args, "row")));
     commands.put("timed_replication", this::replication);
   }
 
@@ -127,13 +127,10 @@ final class TimedCommands {
     }
   }
 
-  /** Waits for a row; looks every {@code poll_ms}, which is not given where the moment matters. */
-  private Object await(Args args) throws IOException {
-    byte[] row = row(args, "row");
-    long pause = args.has("poll_ms") ? TimeUnit.MILLISECONDS.toNanos(args.number("poll_ms")) : POLL_NANOS;
-    try (Table table = connection(args.text("cluster")).getTable(args.table())) {
+  private static Object await(Connection connection, TableName name, byte[] row) throws IOException {
+    try (Table table = connection.getTable(name)) {
       while (!table.exists(new Get(row))) {
-        LockSupport.parkNanos(pause);
+        LockSupport.parkNanos(POLL_NANOS);
       }
     }
     return null;
