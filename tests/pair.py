@@ -86,8 +86,8 @@ def tool_environment() -> dict[str, str]:
 
 def tracked_spec(
     name: str,
-    region_servers: int = 2,
     *,
+    region_servers: int = 2,
     trackers: Mapping[str, str] = BOTH_TRACKERS,
     site: Mapping[str, str] | None = None,
     rs_site: Sequence[Mapping[str, str]] = (),

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from status_tool.printable import iso, safe
-from status_tool.report.page import style, write_page
 from status_tool.report.picture import picture
 from status_tool.report.reporter import Reporter
 from status_tool.vocabulary.outcome import ClusterMap, Moment, Outcome
@@ -34,6 +33,9 @@ class HtmlReporter(Reporter):
         self._history = history
 
     def write(self, outcome: Outcome, stream: TextIO) -> None:
+        # Imported here: a run without a page does not load what prepares one.
+        from status_tool.report.page import write_page
+
         write_page(outcome, self._run_ms, stream, self._history)
 
 
@@ -49,6 +51,8 @@ def topology_page(clusters: ClusterMap, problems: Sequence[str], stream: TextIO)
 @contextmanager
 def small_page(heading: str, stream: TextIO) -> Iterator[None]:
     """Write a page without a script, in the report's style, around what is written inside."""
+    from status_tool.report.page import style  # as above
+
     stream.write(f"{_HEAD}{style()}</style>\n</head>\n<body>\n<h1>{page_text(heading)}</h1>\n")
     yield
     stream.write("</body>\n</html>\n")

@@ -57,8 +57,8 @@ def pair(request: pytest.FixtureRequest, warm_spark: None) -> Iterator[Pair]:
             yield ready
     else:
         with Lab() as lab:
-            numbers = getattr(request.module, "REGION_SERVERS", (2, 2))
-            master, slave = (tracked_spec(*spec) for spec in zip(("master", "slave"), numbers, strict=True))
+            masters, slaves = getattr(request.module, "REGION_SERVERS", (2, 2))
+            master, slave = tracked_spec("master", region_servers=masters), tracked_spec("slave", region_servers=slaves)
             yield start_pair(lab, master, slave)
 
 

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Predicate;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.client.TableDescriptor;
 
@@ -104,35 +105,30 @@ public final class TableEvents {
   }
 
   public List<Change> dirty() {
-    List<Change> changes = new ArrayList<>();
-    collect(arrivals.values(), changes);
-    collect(emptied.values(), changes);
-    return changes;
+    return changes(arrival -> !arrival.isFlushed());
   }
 
   /** Returns those that the table lacks: not arrivals that segments take along again. */
   public List<Change> urgent() {
-    List<Change> changes = new ArrayList<>();
-    for (Event event : arrivals.values()) {
-      if (event.isLacking()) {
-        changes.add(event.toChange());
-      }
-    }
-    collect(emptied.values(), changes);
-    return changes;
+    return changes(Event::isLacking);
   }
 
   /** Returns those to be written and all arrivals, for a copy of segments that may outlive a state table with them. */
   public List<Change> dirtyAndArrivals() {
+    return changes(arrival -> true);
+  }
+
+  /** Changes of the arrivals that match, and of all other events that are to be written. */
+  private List<Change> changes(Predicate<Event> ofArrivals) {
     List<Change> changes = new ArrayList<>();
-    arrivals.values().forEach(event -> changes.add(event.toChange()));
-    collect(emptied.values(), changes);
+    collect(arrivals.values(), ofArrivals, changes);
+    collect(emptied.values(), event -> !event.isFlushed(), changes);
     return changes;
   }
 
-  private static void collect(Collection<Event> events, List<Change> changes) {
+  private static void collect(Collection<Event> events, Predicate<Event> which, List<Change> changes) {
     for (Event event : events) {
-      if (!event.isFlushed()) {
+      if (which.test(event)) {
         changes.add(event.toChange());
       }
     }
