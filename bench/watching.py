@@ -48,7 +48,11 @@ VALUE_BYTES = 100
 BATCH_ROWS, BATCH_CALLS, BATCH_THREADS = 100, 150, 2
 SINGLE_CALLS, SINGLE_THREADS = 2_500, 8
 BACKLOG_CALLS = 400
-LIVE_RATE, LIVE_THREADS, LIVE_MS = 1_000, 4, 5_000
+LIVE_RATE, LIVE_THREADS, LIVE_MS, LAG_MS = 1_000, 4, 5_000, 1_500
+SHIPPED_S = 2
+"""Until the last edits of a steady load are on the slaves: nobody asks them, as that would cost them something, too."""
+HEAP = ("-Xms2g", "-Xmx2g", "-Xmn1g", "-XX:+AlwaysPreTouch")
+"""With the heap of tests, collections become the largest part of what a region server takes within minutes."""
 FLUSH_TURNS = 8
 """Before memory is short, outside of the rounds."""
 WARM = 0.3
@@ -168,7 +172,7 @@ def start(lab: Lab, trackers: Mapping[str, str]) -> Bench:
                 1,
                 site=site,
                 rs_site=[{**role, **web(web_ports[name])}],
-                rs_options=COMPILERS,
+                rs_options=[*COMPILERS, *HEAP],
                 extra_classpath=[JAR],
                 thrift=False,
             )
@@ -357,38 +361,43 @@ def await_row(bench: Bench, cluster: Cluster, table: str, row: int) -> None:
 
 
 def compare_live(bench: Bench) -> None:
-    """Both slaves get the same edits at the same time."""
+    """Both slaves get the same edits at the same time: what that costs them, and how late the edits are."""
     sides = (bench.watched, bench.plain)
     for side in sides:
         bench.source.admin.enable_peer(side.name)
+    first = bench.rows(1)
+    timed_puts(bench, bench.source, SHIPPED, first, 1, 1, 1)
+    for side in sides:
+        await_row(bench, side, SHIPPED, first)
     before = [spent_s(side) for side in sides]
-    found = replicate_live(bench, sides)
+    rows = replicate_live(bench, (), LIVE_MS)["rows"]
+    time.sleep(SHIPPED_S)
     spent = [spent_s(side) - earlier for side, earlier in zip(sides, before, strict=True)]
+    lags = replicate_live(bench, sides, LAG_MS)["lags_ms"]
     for side in sides:
         bench.source.admin.disable_peer(side.name)
-    rows = found["rows"]
-    bench.rows(rows)
     what = f"{LIVE_RATE} single puts a second, replicated as they come, to a slave with the trackers"
     size = (LIVE_RATE, "rows/s")
     cpu = Figure(what, "without", "CPU s per million rows", *size, CPU, "a record for every request, however small")
     bench.add(cpu, *(one / rows * 1e6 for one in spent))
     lag = Figure(f"{what}, mean until a row is there", "without", "ms", *size)
-    bench.add(lag, *map(statistics.mean, found["lags_ms"]))
+    bench.add(lag, *map(statistics.mean, lags))
 
 
-def replicate_live(bench: Bench, slaves: Sequence[Cluster]) -> dict[str, Any]:
-    """Rows written, and after how many ms some of them were on each slave."""
+def replicate_live(bench: Bench, asked: Sequence[Cluster], millis: int) -> dict[str, Any]:
+    """Rows written, and after how many ms some of them were on each slave that is asked."""
     found: dict[str, Any] = bench.source.admin.call(
         "timed_replication",
         cluster=bench.source.cluster_key,
         table=SHIPPED,
-        slaves=[slave.cluster_key for slave in slaves],
+        slaves=[slave.cluster_key for slave in asked],
         start=bench.next_row,
-        millis=LIVE_MS,
+        millis=millis,
         rate=LIVE_RATE,
         threads=LIVE_THREADS,
         value_bytes=VALUE_BYTES,
     )
+    bench.rows(found["rows"])
     return found
 
 
@@ -458,8 +467,7 @@ def bytes_into_slaves(bench: Bench, slaves: Sequence[Cluster]) -> list[float]:
     for slave in slaves:
         bench.source.admin.enable_peer(slave.name)
     before = [received_bytes(bench, slave) for slave in slaves]
-    rows = replicate_live(bench, slaves)["rows"]
-    bench.rows(rows)
+    rows = replicate_live(bench, slaves, LIVE_MS)["rows"]
     return [(received_bytes(bench, slave) - so_far) / rows for slave, so_far in zip(slaves, before, strict=True)]
 
 
