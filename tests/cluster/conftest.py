@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,42 +44,51 @@ def warm_spark() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
-def pair(request: pytest.FixtureRequest, warm_spark: None) -> Iterator[Pair]:
-    """Two tracked clusters, asyncfs WALs. Tests use tables of their own.
-
-    One a module, for modules run side by side, and what they hold of the memory is wanted by others afterwards. The
-    module's `REGION_SERVERS` tells how many the master and the slave have, where two each are more than it needs. With
-    `--lab` it is the pair that stands ready.
-    """
+@contextlib.contextmanager
+def a_pair(config: pytest.Config, servers: tuple[int, int] = (2, 2)) -> Iterator[Pair]:
+    """Two tracked clusters, asyncfs WALs, with so many region servers each; with `--lab` the pair that stands ready."""
     assert JAR.is_file(), "build the trackers first: make setup"
-    if request.config.getoption("--lab"):
+    if config.getoption("--lab"):
         with borrowed_pair() as ready:
             yield ready
     else:
         with Lab() as lab:
-            masters, slaves = getattr(request.module, "REGION_SERVERS", (2, 2))
-            master, slave = tracked_spec("master", region_servers=masters), tracked_spec("slave", region_servers=slaves)
-            yield start_pair(lab, master, slave)
+            specs = zip(("master", "slave"), servers, strict=True)
+            yield start_pair(lab, *(tracked_spec(name, region_servers=count) for name, count in specs))
 
 
+@pytest.fixture(scope="module")
+def pair(request: pytest.FixtureRequest, warm_spark: None) -> Iterator[Pair]:
+    """One a module, for modules run side by side, and what they hold of the memory is wanted by others afterwards.
+
+    Tests use tables of their own. The module's `REGION_SERVERS` tells how many each side has, where two each are more
+    than it needs.
+    """
+    with a_pair(request.config, getattr(request.module, "REGION_SERVERS", (2, 2))) as started:
+        yield started
+
+
+ONE_PAIR = "one_pair"
 LONGEST = (
-    *("witness", "content", "setup", "spark_clusters", "versions", "second_proof", "state_table_back", "rows"),
+    *("witness", "content", ONE_PAIR, "setup", "spark_clusters", "versions", "second_proof", "state_table_back"),
     *("hdfs_files", "hidden_losses", "secure_client", "verdicts", "faults", "topologies", "upgrade", "queues"),
-    *("secure", "row_kinds"),
+    "secure",
 )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Modules with clusters come first, the longest before the others, so that workers end at about the same time."""
-    order = {f"tests.cluster.test_{name}": number for number, name in enumerate(LONGEST)}
+    """A worker takes a whole module, or all of `one_pair`: those with clusters first, the longest before the others, so
+    that workers end at about the same time.
+    """
+    order = {name: number for number, name in enumerate(LONGEST)}
 
-    def place(item: pytest.Item) -> tuple[bool, int]:
-        module = item.getparent(pytest.Module)
-        assert module is not None
-        return item.get_closest_marker("cluster") is None, order.get(module.obj.__name__, len(order))
+    def taken_with(item: pytest.Item) -> str:
+        folder = item.path.parent.name
+        return folder if folder == ONE_PAIR else item.path.stem.removeprefix("test_")
 
-    items.sort(key=place)
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(taken_with(item)))
+    items.sort(key=lambda item: (item.get_closest_marker("cluster") is None, order.get(taken_with(item), len(order))))
 
 
 @pytest.fixture

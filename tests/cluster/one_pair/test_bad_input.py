@@ -15,7 +15,6 @@ from tests.lab.waiting import wait_until
 from tests.pair import Pair, Result, tool_environment, tool_here
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
-REGION_SERVERS = (2, 1)
 
 
 def assert_one_line(result: Result, *words: str, exit_code: int = 2) -> None:

@@ -18,7 +18,6 @@ from tests.lab.waiting import wait_until
 from tests.pair import PEER, Pair, Result, tool_here
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
-REGION_SERVERS = (2, 1)
 
 
 def rows(pair: Pair, table: str, *arguments: str) -> Result:

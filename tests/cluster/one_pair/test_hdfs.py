@@ -12,7 +12,6 @@ from tests.lab.config import write_conf
 from tests.pair import Pair, tool_here
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
-REGION_SERVERS = (1, 1)
 
 
 def test_match_mismatch_missing_extra(pair: Pair, status: Path, tmp_path: Path) -> None:

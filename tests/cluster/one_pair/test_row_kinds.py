@@ -12,13 +12,12 @@ import pytest
 
 from status_tool.digests.families import HORIZON_MS
 from status_tool.sources.state_table import now_ms
-from tests.cluster.test_rows import compared, regions, rows, settled, thrift
+from tests.cluster.one_pair.test_rows import compared, regions, rows, settled, thrift
 from tests.lab.cluster import Cluster
 from tests.lab.waiting import wait_until
 from tests.pair import PEER, STATE_TABLE, Pair, Result, move_table
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
-REGION_SERVERS = (1, 2)
 
 HOUR_MS = 3_600_000
 
