@@ -36,10 +36,12 @@ $(JAR): $(JAVA_SOURCES)
 	@touch $@
 
 # Of the servers' classes. A JVM that it does not fit, because another one made it, does without.
-$(ARCHIVE): tests/lab/pom.xml tests/lab/warm.py tests/lab/classpath.py | $(VENV)/installed
+$(ARCHIVE): tests/lab/pom.xml tests/lab/warm.py tests/lab/classpath.py | $(VENV)/installed $(JAR)
 	@$(BIN)/python -m tests.lab warm
 
-setup: $(VENV)/installed kerberos $(JAR) $(ARCHIVE) ## Install the tool and build the trackers
+# Two at once: the Python packages on one side, Maven on the other, which shares its repository with no other Maven.
+setup: ## Install the tool and build the trackers
+	@$(MAKE) --no-print-directory -j 2 kerberos $(ARCHIVE)
 	@$(BIN)/python -m tests.spark_classes
 
 setup-tool: $(VENV)/installed kerberos ## Install the tool alone
@@ -68,7 +70,7 @@ test-java: ## Tests of the trackers
 	cd coprocessor_stubs && mvn -B -ntp test
 
 test-clusters: setup ## Tests on real clusters
-	$(BIN)/python -m pytest tests/cluster tests/lab tests/campaign -m cluster -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest tests/cluster tests/lab tests/campaign -m cluster -n 3 --dist loadgroup --no-loadscope-reorder
 
 WORKERS ?= 2
 test-local: setup ## All tests of Python without clusters
