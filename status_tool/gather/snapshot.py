@@ -263,9 +263,10 @@ def _hbase(
         gathered.header,
         barrier_issued_ms=barrier.issued_ms,
         cut_ms=barrier.issued_ms,
-        coverage_ms=small.coverage_ms,
+        coverage_ms=small.coverage_ms if request.side == MASTER else small.slave_coverage_ms,
         status_table=status_table,
         state_back_ms=small.back_ms,
+        state_since_ms=small.since_ms,
     )
     say("reading tables and regions")
     rows: list[NewRow] = list(servers)

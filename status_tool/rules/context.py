@@ -19,7 +19,7 @@ from status_tool.rules.kept_proofs import (
     still_holding,
     told,
 )
-from status_tool.rules.origins import Origin, judge_origins, origin_name, slave_is_settled
+from status_tool.rules.origins import Origin, judge_origins, origin_name, slave_doubts, slave_is_settled
 from status_tool.rules.peers import PeerFacts, parse_peer
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.second_proof import SecondProof, second_notices, second_proof
@@ -246,7 +246,9 @@ def build_context(
 def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], past: _Past) -> RunContext:
     """Return the context with its servers and tables judged."""
     queues, equal, servers_ms = bare.queues, bare.rows.equal, past.servers_ms
-    origins = judge_origins(ours["server"], bare.master, servers_ms, queues.drained, queues.left)
+    since = bare.scope.since
+    baselines = {*since.by_table.values(), *([] if since.everything_ms is None else [since.everything_ms])}
+    origins = judge_origins(ours["server"], bare.master, servers_ms, queues.drained, queues.left, baselines)
     settings = judge_settings(ours["server"], theirs["server"], servers_ms)
     peers = [parse_peer(row.get("detail")) for row in theirs["peer"]]
     question = _question(bare, theirs["fact"], peers, past, drops_loads=settings.drops_loads)
@@ -254,6 +256,7 @@ def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], 
     tables = tuple(proven(table) if table.table in equal else table for table in judged)
     found = (
         *_origin_findings(origins),
+        *(Finding("slave-server", note=doubt) for doubt in slave_doubts(theirs["server"], servers_ms)),
         *_run_findings(bare),
         *settings.findings,
         *_table_gaps(ours["table"], theirs["table"]),
@@ -299,12 +302,17 @@ def _question(
         unattended=unattended(facts),
         slave_id=bare.slave.cluster_id,
         slave_back_ms=bare.slave.state_back_ms,
-        slave_coverage_ms=bare.slave.coverage_ms,
+        slave_coverage_ms=_interrupted_ms(bare.slave),
         accepted=past.word,
         kept=past.recorded,
         forgotten=bare.scope.forgotten,
         slave_peers=peers,
     )
+
+
+def _interrupted_ms(slave: Header) -> int | None:
+    """Return until when a server of the slave ran without the tracker; None: never since its state table was made."""
+    return None if slave.coverage_ms == slave.state_since_ms else slave.coverage_ms
 
 
 def _run_findings(context: RunContext) -> Iterator[Finding]:

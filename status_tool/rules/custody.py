@@ -33,8 +33,13 @@ class Place:
     """Empty: no live server has them, or the table is disabled."""
     why: str
     """Reason why nobody vouches for a region there."""
-    is_watched: bool = False
-    """True if its opening may still be on its way into the content ledger."""
+    origin: int | None = None
+    """The server's, if it watches its regions: their opening may still be on its way into the content ledger."""
+
+    @property
+    def is_watched(self) -> bool:
+        """Return True if the server watches its regions."""
+        return self.origin is not None
 
 
 @dataclass(frozen=True)
@@ -57,15 +62,18 @@ class Places:
             for at in range(0, len(packed), size)
         }
 
-    def is_vouched_for(self, origin: int, tenure: Tenure) -> bool:
+    def is_vouched_for(self, origin: int, tenure: Tenure, place: Place) -> bool:
         """Return True if a server had the region open when it read the barrier.
 
-        What it closed later moved on from there.
+        It has it still, by `hbase:meta`, or has closed it later. Of another place an open tenure proves nothing: its
+        close may never have been recorded.
         """
         if origin not in self.watched:
             return False
         read_ms = self.watched[origin]
-        return tenure.closed_ms is None or (read_ms is not None and tenure.closed_ms > read_ms)
+        if tenure.closed_ms is None:
+            return origin == place.origin
+        return read_ms is not None and tenure.closed_ms > read_ms
 
 
 def survey(regions: Iterable[Row], servers: Iterable[Row]) -> tuple[Places, dict[str, dict[str, Any]]]:
@@ -110,7 +118,7 @@ def _place(region: Row, watchers: Mapping[str, Row]) -> Place:
         return Place(table, server, f"it is on {server}, which runs without the tracker")
     if not _answers(watcher):
         return Place(table, server, f"it is on {server}, which has not flushed since the barrier")
-    return Place(table, server, f"it is on {server}, which has not recorded that it opened it", is_watched=True)
+    return Place(table, server, f"it is on {server}, which has not recorded that it opened it", watcher["origin"])
 
 
 def _answers(server: Row) -> bool:

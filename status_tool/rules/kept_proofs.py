@@ -26,7 +26,7 @@ BY_ROWS, BY_WORD = "rows", "word"
 """Who vouches: the rows were compared, or the operator says so (`--since`)."""
 MOST_NAMES = 10
 """Number of tables that a notice names."""
-_MOMENTS = ("born_ms", "changed_ms", "back_ms", "written_ms", "deleted_ms", "own_ms")
+_MOMENTS = ("born_ms", "changed_ms", "back_ms", "written_ms", "deleted_ms", "own_ms", "covered_ms")
 _SEEN = {**dict.fromkeys(_MOMENTS, optional(is_number)), "dropped_ms": optional(map_of(is_number))}
 _KEPT = {
     "until_ms": is_number,
@@ -56,6 +56,8 @@ class Seen:
     """When deletes were among that."""
     own_ms: int | None = 0
     """When clients of the slave itself wrote to it; 0: never."""
+    covered_ms: int | None = None
+    """Until when a region server of the slave ran without the replicate-time tracker; None: never, or not known."""
 
 
 NOTHING_SEEN = Seen()

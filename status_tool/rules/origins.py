@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from status_tool.printable import iso
@@ -39,17 +39,18 @@ def judge_origins(
     since_ms: int | None = None,
     drained: frozenset[int] = frozenset(),
     left: Mapping[int, str] | None = None,
+    baselines: Collection[int] = (),
 ) -> tuple[Origin, ...]:
     """Judge the master's `server` rows, one origin each, in the order of their names.
 
     `drained` names origins for which the replication queues hold nothing more for this peer; `left` gives the reason
-    for the others.
+    for the others. `baselines` are the times up to which the past of any table is accepted.
     """
     writers: dict[tuple[int | None, str], Row] = {}
     for row in sorted(rows, key=_writer_last):
         writers[row.get("origin"), row.get("server") or ""] = row
     origins = (
-        _judge(row, master, since_ms, drained, left or {})
+        _with_clock(_judge(row, master, since_ms, drained, left or {}), row, baselines)
         for row in writers.values()
         if _is_writer(row) or row.get("live") is not False
     )
@@ -58,8 +59,23 @@ def judge_origins(
 
 def slave_is_settled(rows: Iterable[Row]) -> bool:
     """Return True if every live region server of the slave has echoed this run's barrier (`r` or unknown role)."""
-    live = [row for row in rows if row.get("live") and row.get("role") in (REPLICATOR, None)]
+    live = [row for row in rows if row.get("live") and _is_replicator(row)]
     return bool(live) and all(row.get("echoed") is True for row in live)
+
+
+def slave_doubts(rows: Iterable[Row], since_ms: int | None) -> Iterator[str]:
+    """Yield, in words, why region servers of the slave may have seen more than they have recorded.
+
+    One that has not answered the barrier may have let clients delete what had arrived, in a region that is elsewhere by
+    now. `since_ms` as for `judge_origins`.
+    """
+    for row in sorted(filter(_is_replicator, rows), key=lambda row: str(row.get("server"))):
+        if row.get("live") and row.get("tracked") is False:
+            yield f"{row.get('server')} runs without the tracker"
+        elif row.get("live") and row.get("echoed") is not True:
+            yield f"{row.get('server')} has not flushed since the barrier"
+        elif (reason := _blind_spot(row, since_ms)) is not None:
+            yield f"{row.get('server')} {reason}"
 
 
 def origin_name(origin: int | None, names: Mapping[int, str]) -> str | None:
@@ -67,6 +83,10 @@ def origin_name(origin: int | None, names: Mapping[int, str]) -> str | None:
     if origin is None:
         return None
     return names.get(origin) or as_hex(origin)
+
+
+def _is_replicator(row: Row) -> bool:
+    return row.get("role") in (REPLICATOR, None)
 
 
 def _is_writer(row: Row) -> bool:
@@ -89,6 +109,25 @@ def _judge(row: Row, master: Header, since_ms: int | None, drained: frozenset[in
         reason = f"{reason}{why}; {_last_resort(row)}"
     name = row.get("server") or origin_name(identity, {}) or "unknown server"
     return Origin(identity, name, live, tracked, reason, _after_ms(row, master) if echoed else None)
+
+
+def _with_clock(origin: Origin, row: Row, baselines: Collection[int]) -> Origin:
+    """Return the origin unsettled if its clock was set back past a baseline.
+
+    What it wrote afterwards bears times that the baseline covers, so that a hole or a head counts as accepted.
+    """
+    health = object_in(row.get("detail")) or {}
+    times: list[Any] = [health.get(name) for name in ("clock_back_ms", "clock_low_ms")]
+    back_ms, low_ms = (int(time) if is_number(time) else 0 for time in times)
+    passed = [moment for moment in baselines if low_ms <= moment < back_ms and origin.reason is None]
+    if not passed:
+        return origin
+    reason = (
+        f"had its clock set back from up to {iso(back_ms)}, past {iso(max(passed))}, up to which the past is accepted:"
+        " what it wrote since may look older. Compare the tables once more (--rows), when its clock shows more than"
+        f" that, or accept the past up to then (--since {back_ms} or later)"
+    )
+    return replace(origin, reason=reason)
 
 
 def _reason(row: Row, live: bool, tracked: bool, since_ms: int | None) -> str | None:

@@ -17,6 +17,7 @@ from status_tool.rules.lost_wals import lost_wals
 from status_tool.rules.origins import has_doubts
 from status_tool.rules.peer_versions import Span, in_force_before_flush, spans_of
 from status_tool.rules.peers import FamilyFilter, own_shipping
+from status_tool.rules.segments import latest
 from status_tool.rules.settled import proof_of, settled_before
 from status_tool.rules.witnessed import WitnessFacts
 from status_tool.vocabulary.details import (
@@ -92,10 +93,13 @@ def queue_facts(
     server_rows: Iterable[Row],
     peer: Mapping[str, Any] | None,
     window: tuple[int | None, int | None] = (None, None),
+    slave_since_ms: int | None = None,
 ) -> QueueFacts:
     """Judge a master's `queue` and `server` rows for the peer that the run is about.
 
-    `window` bounds the write times in scope: later than its first time, up to the cut.
+    `window` bounds the write times in scope: later than its first time, up to the cut. `slave_since_ms`: since when the
+    slave's state table has been kept (None: not known). What was shipped before may have gone to another cluster, which
+    was at the peer's address then.
 
     Raises `StatusFileError` for `queue` rows that cannot be parsed: ignoring them could settle what is not settled.
     """
@@ -112,6 +116,9 @@ def queue_facts(
     for row in servers:
         if not _crashed(row):
             continue
+        if _is_older_than_slave(row, slave_since_ms):
+            left[row["origin"]] = _other_slave(slave_since_ms)
+            continue
         if (before_ms := settled_before(row, peer)) is not None:
             drained.add(row["origin"])
             proven.append(_proven_notice(str(row["server"]), str(peer["id"]), before_ms))
@@ -127,7 +134,7 @@ def queue_facts(
         drained=frozenset(drained),
         left=left,
         strays=tuple(_strays(state, {str(row["server"]) for row in servers}, *window)),
-        loads_from_ms=_loads_from_ms(state),
+        loads_from_ms=_loads_from_ms(state, slave_since_ms),
         # Queues that moved while they were read may count twice, or not at all.
         left_bytes=left_bytes(state.queues, peer["id"]) if state.summary.get("consistent") else None,
         disabled_peer=disabled,
@@ -329,10 +336,23 @@ def _strays(state: _State, known: set[str], from_ms: int | None, to_ms: int | No
             )
 
 
-def _loads_from_ms(state: _State) -> int | None:
+def _is_older_than_slave(row: Row, slave_since_ms: int | None) -> bool:
+    """Return True if a crashed server may have written, since its last flush, before the slave was there."""
+    known_ms = latest(start_code(str(row["server"])), row.get("flush_ms"))
+    return slave_since_ms is not None and (known_ms is None or known_ms < slave_since_ms + CLOCK_MARGIN_MS)
+
+
+def _other_slave(slave_since_ms: int | None) -> str:
+    return (
+        f"this slave's state table has been kept only since {iso(slave_since_ms)}: what the server had shipped before"
+        " may have gone to another cluster at the peer's address"
+    )
+
+
+def _loads_from_ms(state: _State, slave_since_ms: int | None) -> int | None:
     refs = (state.summary.get("hfile_refs") or {}).get(state.peer["id"])
     if not state.summary.get("bulkload") or refs is None or refs["files"]:
         return None
     if own_shipping(state.peer) or None in _times(state.peer):
         return None
-    return int(max(refs["since_ms"], *_times(state.peer))) + CLOCK_MARGIN_MS
+    return int(max(refs["since_ms"], *_times(state.peer), slave_since_ms or 0)) + CLOCK_MARGIN_MS

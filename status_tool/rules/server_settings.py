@@ -16,15 +16,20 @@ from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.schema import Row
 
 _OWN_CODE = {
-    MASTER: ("hbase.replication.source.service", "unreadable"),
+    MASTER: ("hbase.replication.source.service", "replication.replicationsource.implementation", "unreadable"),
     SLAVE: (
         "hbase.replication.sink.service",
         "hbase.replication.sink.walentrysinkfilter",
+        "hbase.hregion.impl",
+        "hbase.hstore.engine.class",
         "hbase.regionserver.hlog.enabled",
         "unreadable",
     ),
 }
 """By side, what decides which entries and cells of them are shipped and applied, and, by a crash, what stays."""
+_PEER_STORAGE = "hbase.replication.peer.storage.impl"
+"""Since HBase 2.6 the master may keep its peers elsewhere than in ZooKeeper. `CopyReplicationPeers`, which moves them,
+leaves the znodes as they were."""
 _DROPS_LOADS = "hbase.replication.drop.on.deleted.columnfamily"
 """`HBaseInterClusterReplicationEndpoint` then drops the cells of families that their table does not have, whenever one
 of a batch is of such a family; and the markers of bulk loads are of no table's family."""
@@ -79,7 +84,7 @@ def judge_settings(ours: Iterable[Row], theirs: Iterable[Row], since_ms: int | N
     drops = _having(counted[MASTER], _DROPS_LOADS)
     live = [server for servers in sides.values() for server in servers if server.live]
     return ServerSettings(
-        tuple(_own_code(counted)),
+        (*_own_code(counted), *_peers_elsewhere(sides[MASTER])),
         (*_notices(counted), *([_loads_notice(drops)] if drops else [])),
         bool(drops),
         _keeps_tags(live, [server for servers in counted.values() for server in servers]),
@@ -147,6 +152,12 @@ def _own_code(counted: Mapping[str, list[_Server]]) -> Iterator[Finding]:
                 until_ms = None if any(s.live for s in servers) or None in ends else latest(*ends)
                 where = f"on the {side} {key} is {value} on {_names(servers)}"
                 yield Finding("own-code", note=where, written_to_ms=until_ms)
+
+
+def _peers_elsewhere(servers: list[_Server]) -> Iterator[Finding]:
+    """Yield the finding about live servers of the master whose peers the tool does not read."""
+    for value, having in sorted(_having([one for one in servers if one.live], _PEER_STORAGE).items()):
+        yield Finding("peers-elsewhere", note=f"{_PEER_STORAGE} is {value} on {_names(having)}")
 
 
 def _notices(counted: Mapping[str, list[_Server]]) -> Iterator[str]:

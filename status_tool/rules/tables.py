@@ -13,10 +13,10 @@ from status_tool.rules import witnessed
 from status_tool.rules.custody import Unattended, custody_findings
 from status_tool.rules.descriptors import Compared, compare_descriptors
 from status_tool.rules.kept_proofs import BY_WORD, NOTHING_SEEN, KeptBaseline, Seen
-from status_tool.rules.peers import PeerFacts, ships
+from status_tool.rules.peers import PeerFacts, family_filter, own_shipping, ships
 from status_tool.rules.pruning import unproven_ms
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
-from status_tool.rules.segments import earliest, latest
+from status_tool.rules.segments import earliest, is_later, latest
 from status_tool.vocabulary.codes import CODES, TABLE_CODES
 from status_tool.vocabulary.details import fits, is_number, is_text, list_of, map_of, object_in, optional
 from status_tool.vocabulary.findings import Finding
@@ -160,7 +160,7 @@ class TableQuestion:
     slave_back_ms: int | None = None
     """When the slave's state table was last found to have gone back."""
     slave_coverage_ms: int | None = None
-    """Since when every region server of the slave has been tracked, as far as known."""
+    """Until when a region server of the slave ran without the replicate-time tracker; None: never, or not known."""
     accepted: Baseline = NOTHING_ACCEPTED
     """The operator's word of this run alone, without what is kept (`since` has both)."""
     kept: Mapping[str, KeptBaseline] = field(default_factory=dict)
@@ -172,9 +172,15 @@ class TableQuestion:
     slave_peers: Sequence[PeerFacts] = ()
     """Peers to which the slave ships."""
 
-    def is_passed_on(self, table: str) -> bool:
-        """Return True if the slave ships the table itself, so that its clients are meant to write to it."""
-        return any(ships(peer, table) for peer in self.slave_peers)
+    def is_passed_on(self, table: str, family: str) -> bool:
+        """Return True if a peer of the slave ships a family of the table, now or once it is enabled.
+
+        One with code of its own, as HBase's for region replicas, tells nobody.
+        """
+        return any(
+            ships(peer, table) and not own_shipping(peer) and family_filter(peer).ships(table, family)
+            for peer in self.slave_peers
+        )
 
 
 def judge_tables(
@@ -254,10 +260,7 @@ class _Table:
     @property
     def seen(self) -> Seen:
         """Events that the slave's trackers have seen of it by now."""
-        question = self.question
-        return self.here.seen(
-            question.changed.get(self.name), question.slave_back_ms, question.master.cluster_id, question.slave_id
-        )
+        return self.here.seen(self.question, self.name)
 
     @property
     def replicated(self) -> bool:
@@ -272,9 +275,17 @@ class _Table:
 
     @property
     def loads_shipped(self) -> bool:
-        """True if all bulk loads in scope have been shipped."""
-        loads_from_ms = self.question.loads_from_ms
-        return loads_from_ms is not None and _begins_after(loads_from_ms, self.age, self.since_ms)
+        """True if all bulk loads in scope have been shipped, to the table that the slave has now.
+
+        The queues tell that they went to the cluster at the peer's address, not to which: another slave may be there
+        since, or this table may be another one. A load that has arrived counts as an arrival.
+        """
+        loads_from_ms, here = self.question.loads_from_ms, self.here
+        if loads_from_ms is None or not _begins_after(loads_from_ms, self.age, self.since_ms):
+            return False
+        first_ms = latest(self.age.created_ms if self.age else None, self.since_ms) or 0
+        later = (here.born_ms, self.question.slave_back_ms)
+        return here.arrived_ms is not None and all(is_later(first_ms + 2 * CLOCK_MARGIN_MS, one or 0) for one in later)
 
     @property
     def is_silent(self) -> bool:
@@ -307,7 +318,9 @@ class _Table:
         # With a state table that went back, an earlier record may have gone: nobody knows what has happened since that
         # one.
         before = self.before_arrival(now)
-        known = replace(before, back_ms=None, written_ms=now.written_ms, deleted_ms=now.deleted_ms, own_ms=now.own_ms)
+        covered_ms = before.covered_ms if is_later(now.covered_ms or 0, word_ms) else now.covered_ms
+        written = {name: getattr(now, name) for name in ("written_ms", "deleted_ms", "own_ms")}
+        known = replace(before, back_ms=None, covered_ms=covered_ms, **written)
         return KeptBaseline(word_ms, families, known, BY_WORD)
 
     def before_arrival(self, now: Seen) -> Seen:
@@ -477,8 +490,14 @@ class _SlaveTable:
         """Return True if it is known to have held something before a time."""
         return moment_ms is not None and self.held_from_ms is not None and self.held_from_ms < moment_ms
 
-    def seen(self, changed_ms: int | None, back_ms: int | None, master_id: str, slave_id: str) -> Seen:
+    def replicates(self, family: str) -> bool:
+        """Return True if the family is known to have the replication scope 1 there."""
+        families: Any = self.descriptor.get("families")
+        return isinstance(families, dict) and _scope(families.get(family), unknown=0) == 1
+
+    def seen(self, question: TableQuestion, table: str) -> Seen:
         """Return what the trackers have seen of the table, with what its regions' ledgers and its state table show."""
+        master_id, slave_id = question.master.cluster_id, question.slave_id
         written_ms, deleted_ms = (
             _newest_of_others(self.descriptor.get(name), master_id) for name in ("written_by", "deleted_by")
         )
@@ -486,7 +505,16 @@ class _SlaveTable:
         # Those of HBase's Import name the cluster that they write to. Replication bypasses no WAL.
         own = (moment for ids, moment in by_clusters.items() if ids in ("", slave_id))
         own_ms = max(self.descriptor.get("skipped_ms") or 0, *own, 0)
-        return Seen(self.born_ms, self.dropped_ms, changed_ms, back_ms, written_ms, deleted_ms, own_ms)
+        return Seen(
+            self.born_ms,
+            self.dropped_ms,
+            question.changed.get(table),
+            question.slave_back_ms,
+            written_ms,
+            deleted_ms,
+            own_ms,
+            question.slave_coverage_ms,
+        )
 
     def writers(self, after_ms: int | None, master_id: str) -> tuple[str, ...]:
         """Return the ways by which others than the master wrote to it after a time, sorted."""
@@ -498,13 +526,14 @@ class _SlaveTable:
         """Return the part of `now` that took nothing away, as it had happened before the first entry arrived.
 
         The slave's servers' clocks may differ. So what could have come first counts as later, but for the table's one
-        birth, and a change of its store files. A state table that went back took nothing from a table that was created
+        birth, and a change of its store files. What its own clients wrote before may mask what arrives later: a delete
+        does so whatever comes first. A state table that went back took nothing from a table that was created
         after that. The first arrival is no such proof: segments of a server that has gone are taken over by another
         one, which writes them again and knows nothing of their arrival.
         """
         back_ms = None if self.born_ms is None else _until(now.back_ms, self.born_ms - 2 * CLOCK_MARGIN_MS - 1)
         if self.arrived_ms is None:
-            return Seen(now.born_ms, now.dropped_ms, now.changed_ms, back_ms, own_ms=now.own_ms)
+            return replace(now, back_ms=back_ms, written_ms=None, deleted_ms=None)
         is_reborn = self.first_born_ms is not None and self.first_born_ms != self.born_ms
         bound_ms = self.arrived_ms - CLOCK_MARGIN_MS
         return Seen(
@@ -512,7 +541,7 @@ class _SlaveTable:
             {family: moment for family, moment in now.dropped_ms.items() if moment <= bound_ms},
             _until(now.changed_ms, self.arrived_ms),
             back_ms,
-            own_ms=_until(now.own_ms, bound_ms) or 0,
+            covered_ms=_until(now.covered_ms, bound_ms),
         )
 
 
@@ -555,6 +584,7 @@ def _later_events(table: _Table, now: Seen, expected: Seen) -> Iterator[Finding]
         "slave-state-lost": None if now.back_ms == expected.back_ms else now.back_ms,
         "slave-changed": None if now.changed_ms == expected.changed_ms else now.changed_ms,
         "slave-written": _own_writes(table, now, expected),
+        "slave-uncovered": None if now.covered_ms == expected.covered_ms else now.covered_ms,
     }
     for code, moment_ms in moments.items():
         if moment_ms is not None:
@@ -562,8 +592,13 @@ def _later_events(table: _Table, now: Seen, expected: Seen) -> Iterator[Finding]
 
 
 def _own_writes(table: _Table, now: Seen, expected: Seen) -> int | None:
-    """Return when clients of the slave itself last wrote to its table, which nobody told; None if that is in order."""
-    is_in_order = table.name in table.question.accepted_drift or table.question.is_passed_on(table.name)
+    """Return when clients of the slave itself last wrote to its table, which nobody told; None if that is in order.
+
+    It is where the slave ships all of it itself, so that its clients are meant to write to it.
+    """
+    is_in_order = table.name in table.question.accepted_drift or all(
+        table.here.replicates(family) and table.question.is_passed_on(table.name, family) for family in table.families
+    )
     return now.own_ms if now.own_ms and not is_in_order and now.own_ms != expected.own_ms else None
 
 
@@ -593,9 +628,9 @@ def _descriptor(detail: str | None) -> dict[str, Any] | None:
     return parsed if isinstance(parsed.get("families"), dict) else None
 
 
-def _scope(options: Any) -> int:
-    """Replication scope of a family; what cannot be read counts as replicated."""
+def _scope(options: Any, unknown: int = 1) -> int:
+    """Replication scope of a family, or what it counts as if it cannot be read: a master's as replicated."""
     try:
         return int(options["scope"])
     except (KeyError, TypeError, ValueError, OverflowError):
-        return 1
+        return unknown

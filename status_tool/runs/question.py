@@ -181,7 +181,7 @@ def question_of(
     scope = _narrowed(scope, header, slave.header)
     _refuse_same_hdfs(header, slave.header, scope)
     refuse_pruned(header, slave.header, scope)
-    queues = _queue_facts(master, choice.peer, scope) if choice else QueueFacts()
+    queues = _queue_facts(master, choice.peer, scope, slave.header.state_since_ms) if choice else QueueFacts()
     if choice and header.witnesses:
         queues = _witnessed(master, choice.peer, scope, queues)
     return Question(
@@ -287,12 +287,12 @@ def _refuse_same_hdfs(master: Header, slave: Header, scope: Scope) -> None:
         )
 
 
-def _queue_facts(master: SideFacts, peer: PeerFacts, scope: Scope) -> QueueFacts:
+def _queue_facts(master: SideFacts, peer: PeerFacts, scope: Scope, slave_since_ms: int | None = None) -> QueueFacts:
     """Return what the master's queues prove for the peer, and what its configuration means for the tables."""
     header = master.header
     window = (latest(header.coverage_ms, scope.since.everything_ms), header.barrier_issued_ms)
     return dataclasses.replace(
-        queue_facts(master.kind("queue"), master.kind("server"), peer, window),
+        queue_facts(master.kind("queue"), master.kind("server"), peer, window, slave_since_ms),
         withheld=withheld(peer, master.replicated),
         families=family_filter(peer),
         own_shipping=own_shipping(peer),

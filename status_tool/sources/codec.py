@@ -321,12 +321,13 @@ def attended(
     """Yield the `f` rows unchanged, and take regions that a server vouches for out of `waiting`."""
     for key, cells in rows:
         region = key[1:].decode("ascii", errors="replace")
-        if region in waiting and any(_vouches(places, name, value) for name, (value, _) in cells.items()):
+        place = waiting.get(region)
+        if place and any(_vouches(places, place, name, value) for name, (value, _) in cells.items()):
             del waiting[region]
         yield key, cells
 
 
-def _vouches(places: Places, name: bytes, value: bytes) -> bool:
+def _vouches(places: Places, place: Place, name: bytes, value: bytes) -> bool:
     """Return True if a column of an `f` row vouches for its region.
 
     Nearly all regions are open: their values are not parsed.
@@ -337,9 +338,9 @@ def _vouches(places: Places, name: bytes, value: bytes) -> bool:
     if origin not in places.watched:
         return False
     if value.startswith(b'{"o":') and b'"c"' not in value and b"\\" not in value:
-        return True
+        return origin == place.origin
     tenure = parse_tenure(value)
-    return tenure is not None and places.is_vouched_for(origin, tenure)
+    return tenure is not None and places.is_vouched_for(origin, tenure, place)
 
 
 def _is_seen(cells: Cells, existing: Existing | None) -> bool:

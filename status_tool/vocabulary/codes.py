@@ -248,6 +248,20 @@ TABLES: dict[str, Code[Status]] = {
         ),
         is_about_rows=True,
     ),
+    # A server of the slave ran without the tracker, unseen by it.
+    "slave-uncovered": Code(
+        Status.UNVERIFIABLE,
+        (
+            "not watched on the slave: until {written_to}, after replicated entries had arrived or the table's past was"
+            " accepted, a region server of the slave ran without the tracker: nobody recorded what was deleted,"
+            " restored or truncated there"
+        ),
+        advice=(
+            "compare the table once (--rows --master-conf DIR), which proves it anew; where the master is gone,"
+            " {anew} takes your word for it"
+        ),
+        is_about_rows=True,
+    ),
     # No tracker vouches for one of the slave's regions, or its regions do not cover every key once.
     "unattended": Code(
         Status.UNVERIFIABLE,
@@ -412,6 +426,18 @@ RUNS: dict[str, Code[Status]] = {
         ),
         is_about_rows=True,
     ),
+    "peers-elsewhere": Code(
+        Status.UNVERIFIABLE,
+        (
+            "peers kept elsewhere: on the master {note}, so that the peers in ZooKeeper, by which FILE tells what is"
+            " shipped, may be those of before"
+        ),
+        advice=(
+            "keep the peers in ZooKeeper (HBase's CopyReplicationPeers moves them), restart the servers and write a new"
+            " FILE; until then only --rows can prove a table complete"
+        ),
+        is_about_rows=True,
+    ),
     "not-compared": Code(
         Status.UNVERIFIABLE,
         "not compared: the table's rows could not settle it",
@@ -428,6 +454,16 @@ RUNS: dict[str, Code[Status]] = {
             " setup`) and run `run -m` again with a longer --wait; if it is gone, run `run -m` again when its queue"
             " has drained (`status-tool queues`), or compare the tables once (--rows, SyncTable) and then accept what"
             " was written until then with --since"
+        ),
+        is_about_rows=True,
+    ),
+    # A server of the slave may have seen more than it has recorded.
+    "slave-server": Code(
+        Status.UNVERIFIABLE,
+        "slave's region server: {note}, so that what its clients changed may not be recorded",
+        advice=(
+            "check again with --wait; if it stays, check that server's log, start it with the tracker (`status-tool"
+            " setup`), and compare the tables once (--rows --master-conf DIR)"
         ),
         is_about_rows=True,
     ),

@@ -167,6 +167,12 @@ class CoverageRow:
     """A number that only rises; a file beside the table has it as well."""
     REGIONS: Final = b"r"
     """The number that each region of the table has at least, and in which rows."""
+    SLAVE_START_MS: Final = b"s"
+    """Since when every region server has had a replicate-time tracker; `EVER` as below."""
+    KEPT_MS: Final = b"k"
+    """Since when the table has been kept."""
+    EVER: Final = 1
+    """Either time, if an earlier version of the trackers had kept the table before: as far as known."""
 
 
 class ToolRow:

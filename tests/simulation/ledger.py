@@ -396,7 +396,8 @@ class LedgerWorld:
     def unattended(self) -> set[str]:
         """The regions that no living server vouches for."""
         vouching = {origin_id(server.name): self.now for server in self.living() if not server.blind}
-        waiting = dict.fromkeys(self.regions, Place("t", "", "", is_watched=True))
+        hosts = {name: region.host.name if region.host else "" for name, region in self.regions.items()}
+        waiting = {name: Place("t", host, "", origin_id(host)) for name, host in hosts.items()}
         for _ in attended(sorted(self.store.rows.items()), Places(watched=vouching), waiting):
             pass
         return set(waiting)

@@ -122,6 +122,7 @@ class Recorder:
     """A clock that is never set."""
     ahead: int = -(2**60)
     clock_back: int = 0
+    clock_low: int = 0
     last_timestamp: int = 0
     """Of the row's cells: they must not be older than those that are there."""
     errors: int = 0
@@ -345,8 +346,9 @@ class Recorder:
         ahead = self.clock() - self.steady()
         if ahead < self.ahead:
             self.clock_back = max(self.clock_back, self.ahead + self.steady())
+            self.clock_low = min(self.clock_low or self.clock(), self.clock())
         self.ahead = ahead
-        return {"clock_back_ms": self.clock_back} if self.clock_back else {}
+        return {"clock_back_ms": self.clock_back, "clock_low_ms": self.clock_low} if self.clock_back else {}
 
     def look_at_peers(self) -> None:
         """`PeerWatch.look`: only a server with sources has peers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -88,6 +89,26 @@ def test_a_clock_that_was_set_back_tells_nothing_of_a_late_write_time() -> None:
     assert judge({**LIVE, "detail": '{"clock_back_ms": 5151}'}).after_ms is None
     assert judge({**LIVE, "detail": '{"clock_back_ms": 5150}'}).after_ms == 5_150, "no write time was later than that"
     assert judge({**LIVE, "detail": '{"clock_back_ms": "soon"}'}).after_ms is None
+
+
+@pytest.mark.parametrize(
+    ("health", "baseline", "is_in_doubt"),
+    [
+        ({"clock_back_ms": 9_000, "clock_low_ms": 4_000}, 6_000, True),
+        ({"clock_back_ms": 9_000, "clock_low_ms": 4_000}, 9_000, False),
+        ({"clock_back_ms": 9_000, "clock_low_ms": 4_000}, 3_999, False),
+        ({"clock_back_ms": 9_000}, 3_999, True),  # how far is not known
+    ],
+)
+def test_a_clock_that_was_set_back_past_what_is_accepted(
+    health: dict[str, int], baseline: int, is_in_doubt: bool
+) -> None:
+    """New entries bear times of the baseline. The `--since` that the message names is a way out."""
+    row = {**LIVE, "detail": json.dumps(health)}
+    (origin,) = judge_origins([row], MASTER, baselines=[baseline])
+    assert (origin.reason is not None) == is_in_doubt
+    if is_in_doubt:
+        assert "--since 9000" in (origin.reason or "")
 
 
 def test_errors_of_a_tracker_are_accepted_by_since() -> None:

@@ -12,7 +12,7 @@ import pytest
 from status_tool.printable import printable_key
 from status_tool.rules.peers import FamilyFilter
 from status_tool.rules.queue_proofs import QueueFacts
-from status_tool.vocabulary.findings import Finding, RowProofs
+from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Outcome, Problem
 from status_tool.vocabulary.scope import Baseline, Scope
@@ -287,13 +287,36 @@ def test_a_load_that_was_not_to_be_replicated_is_never_shipped() -> None:
     """Its references are cleaned like any other's, and the sink skips it."""
     load = {"kind": "fact", "table": "ns:t", "region": "r1", "state": "localload", "write_ms": 20_000}
     queues = QueueFacts(loads_from_ms=0)
-    assert check(ours=[*OURS, {**load, "state": "bulkload"}], queues=queues).verdict is Verdict.COMPLETE
-    outcome = check(ours=[*OURS, load], queues=queues)
+    theirs = recorded_by_slave(arrived_ms=20_001)
+    assert check([*OURS, {**load, "state": "bulkload"}], theirs, queues=queues).verdict is Verdict.COMPLETE
+    outcome = check([*OURS, load], theirs, queues=queues)
     assert (outcome.verdict, only(outcome).written_to_ms) == (Verdict.UNVERIFIABLE, 20_000)
     assert "replication disabled for the load" in only(outcome).detail
     assert check(ours=[*OURS, load], scope=replace(HBASE, since=Baseline(20_000))).verdict is Verdict.COMPLETE
     gone = [*OURS, {**load, "region": "gone"}]
     assert regions(check(ours=gone)) == {Status.COMPLETE: 1, Status.UNVERIFIABLE: 1}
+
+
+@pytest.mark.parametrize(
+    ("slave", "arrived"),
+    [
+        ({}, {}),  # nothing has ever arrived in its table
+        ({}, {"arrived_ms": 100_000, "born_ms": 90_000, "first_born_ms": 90_000}),  # another table of that name
+        ({"state_back_ms": 90_000}, {"arrived_ms": 100_000, "born_ms": 1_000, "first_born_ms": 1_000}),
+    ],
+)
+def test_a_load_that_went_to_another_slave_has_not_arrived_in_this_one(slave: Row, arrived: Row) -> None:
+    """A slave that was made anew at the address of the one before: the queues are empty all the same."""
+    load: Row = {"kind": "fact", "table": "ns:t", "region": "r1", "state": "bulkload", "write_ms": 20_000}
+    theirs = recorded_by_slave(**arrived)
+    outcome = verify_rows([*OURS, load], theirs, MASTER, replace(SLAVE, **slave), HBASE, QueueFacts(loads_from_ms=0))
+    assert outcome.verdict is Verdict.UNVERIFIABLE
+    assert "bulkload" in {problem.code for problem in outcome.problems}
+
+
+def recorded_by_slave(**events: Any) -> list[Row]:
+    """The slave's rows with these events of the table."""
+    return changed(THEIRS, "table", detail=json.dumps(json.loads(DETAIL) | events))
 
 
 def test_a_gone_region_with_a_bulk_load_is_not_forgotten() -> None:
@@ -662,10 +685,24 @@ def test_a_table_of_the_slave_whose_regions_do_not_cover_every_key(regions: dict
     assert ("region r8" in only(outcome).detail) is ("torn" in regions)
 
 
-def test_a_server_of_the_slave_without_a_region_is_no_matter() -> None:
-    """What it applies it writes into regions of others, and no segment says that it has arrived."""
-    blind: Row = {"kind": "server", "origin": 9, "server": "b,1,9", "live": True, "tracked": False, "echoed": False}
-    assert check(theirs=[*THEIRS, {**blind, "role": "r"}]).verdict is Verdict.COMPLETE
+@pytest.mark.parametrize(
+    ("server", "why"),
+    [
+        ({"tracked": False, "echoed": False}, "runs without the tracker"),
+        ({"tracked": True, "echoed": False}, "has not flushed since the barrier"),
+        ({"tracked": True, "echoed": True, "detail": '{"errors": 7}'}, "reported 7 tracker errors"),
+        ({"live": False, "tracked": True, "final_ms": 9, "detail": '{"errors": 7}'}, "reported 7 tracker errors"),
+    ],
+)
+def test_a_server_of_the_slave_that_may_have_seen_more_than_it_recorded(server: Row, why: str) -> None:
+    """It has no region now, but may have had one whose rows its clients deleted. Equal rows settle it."""
+    blind: Row = {"kind": "server", "origin": 9, "server": "b,1,9", "role": "r", "live": True, **server}
+    outcome = check(theirs=[*THEIRS, blind])
+    assert (outcome.verdict, only(outcome).code) == (Verdict.UNVERIFIABLE, "slave-server")
+    assert why in only(outcome).detail
+    assert check(theirs=[*THEIRS, blind], rows=RowProofs(frozenset({"ns:t"}))).verdict is Verdict.COMPLETE
+    gone = {**blind, "live": False, "detail": None}
+    assert check(theirs=[*THEIRS, gone]).verdict is Verdict.COMPLETE
 
 
 def test_a_table_without_a_descriptor() -> None:
@@ -742,6 +779,25 @@ def test_what_follows_an_acceptance_ends_it_whatever_the_clocks_show(behind_ms: 
     assert codes(recorded(first, born), accepted, back) == {"slave-state-lost"}
     assert codes(before, accepted, back) == {"slave-state-lost"}, "with the record itself gone"
     assert codes(before, replace(accepted, forgotten=frozenset({"ns:t"})), back) == set()
+
+
+def test_a_server_that_nobody_watched_is_settled_by_rows_or_by_your_word() -> None:
+    """A server of the slave that ran without the tracker for a while, later than all that was proven."""
+    ours, accepted = changed(OURS, "region", region_id=1), replace(HBASE, since=Baseline(None, {"ns:t": 29_000}))
+    slave = replace(SLAVE, coverage_ms=45_000, state_since_ms=500)
+    theirs = recorded_by_slave(arrived_ms=3_000)
+
+    def codes(rows: list[Row], scope: Scope, proofs: RowProofs = NO_PROOFS) -> set[str]:
+        return {one.code for one in verify_rows(ours, rows, MASTER, slave, scope, rows=proofs).problems}
+
+    assert "slave-uncovered" in codes(theirs, accepted)
+    assert codes(theirs, accepted, RowProofs(frozenset({"ns:t"}))) == set()
+    forgetting = replace(accepted, forgotten=frozenset({"ns:t"}))
+    outcome = verify_rows(ours, theirs, MASTER, slave, forgetting)
+    assert outcome.problems == ()
+    assert codes(recorded(outcome, {"arrived_ms": 3_000}), HBASE) == set()
+    slave = replace(slave, coverage_ms=46_000)
+    assert codes(recorded(outcome, {"arrived_ms": 3_000}), HBASE) == {"slave-uncovered"}
 
 
 def test_a_first_word_accepts_nothing_that_has_happened_since_entries_arrived() -> None:
@@ -832,8 +888,8 @@ def test_what_a_region_held_when_it_was_split_is_in_its_daughters(parent: Row) -
         ({"state_back_ms": 45_000}, 30_000, {"unrecorded", "slave-state-lost"}),
         # Segments that were taken over are written again, and the arrival of the server that they were of is not.
         ({"state_back_ms": 45_000}, 105_001, {"unrecorded", "slave-state-lost"}),
-        ({"coverage_ms": 45_000}, 30_000, {"unrecorded"}),  # a server without the tracker was there
-        ({"coverage_ms": 30_000}, 30_000, {"gap"}),
+        ({"coverage_ms": 45_000}, 30_000, {"unrecorded", "slave-uncovered"}),  # a server without the tracker was there
+        ({"coverage_ms": 45_000, "state_since_ms": 45_000}, 30_000, {"gap"}),  # none but those before the first one
     ],
 )
 def test_a_hole_is_no_gap_where_the_slaves_records_are_not_whole(slave: Row, arrived_ms: int, codes: set[str]) -> None:
@@ -843,7 +899,7 @@ def test_a_hole_is_no_gap_where_the_slaves_records_are_not_whole(slave: Row, arr
     outcome = verify_rows(OURS, theirs, MASTER, replace(SLAVE, **slave), HBASE)
     assert {problem.code for problem in outcome.problems} == codes
     assert outcome.verdict is (Verdict.INCOMPLETE if codes == {"gap"} else Verdict.UNVERIFIABLE)
-    lost = next(problem for problem in outcome.problems if problem.code != "slave-state-lost")
+    lost = next(problem for problem in outcome.problems if not problem.code.startswith("slave-"))
     assert (lost.from_seq, lost.to_seq) == (4, 6 if codes == {"gap"} else 10)
 
 

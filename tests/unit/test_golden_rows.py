@@ -191,6 +191,7 @@ def test_servers(table: dict[bytes, Cells]) -> None:
         "errors": 1,
         "last_error_ms": NOW - 5,
         "clock_back_ms": NOW - 4,
+        "clock_low_ms": NOW - 5,
         "sink_hook": False,
         "peers": {"1": [77, 2, 2, NOW]},
         "settings": {

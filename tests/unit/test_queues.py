@@ -120,6 +120,21 @@ def test_a_file_without_queues_settles_nothing() -> None:
     assert queue_facts([], [CRASHED], None) == QueueFacts()
 
 
+@pytest.mark.parametrize(("flush_ms", "drained"), [(STARTED + 90_000, {7}), (STARTED, set[int]())])
+def test_what_was_shipped_before_the_slave_was_there_went_elsewhere(flush_ms: int, drained: set[int]) -> None:
+    """A slave that was made anew at the peer's address: also against what was proven of the one before."""
+    summary = {"kind": "queue", "detail": json.dumps(SUMMARY)}
+    peer = {**PEER, "incarnation": 70}
+    crashed = {**CRASHED, "flush_ms": flush_ms}
+    ((row, proof),) = newly_settled([summary], [crashed, RUNNING], peer, STARTED + 1)
+    settled = {**row, "detail": with_proofs(row.get("detail"), {"1": json.dumps(proof)})}
+    for one in (crashed, settled):
+        found = queue_facts([summary], [one, RUNNING], peer, slave_since_ms=STARTED + 60_000)
+        assert found.drained == drained
+        assert ("another cluster at the peer's address" in found.left.get(7, "")) == (not drained)
+        assert found.loads_from_ms == STARTED + 60_000 + CLOCK_MARGIN_MS
+
+
 def test_only_crashes_are_settled() -> None:
     """A live origin, one that has stopped cleanly, and a slave's row need nothing, and get nothing."""
     summary = {"kind": "queue", "detail": json.dumps(SUMMARY)}

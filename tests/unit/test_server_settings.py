@@ -78,11 +78,25 @@ def test_coprocessors_and_skipped_errors_are_told() -> None:
 
 def test_a_bulk_load_is_not_shipped_where_its_marker_may_be_dropped() -> None:
     queues = QueueFacts(loads_from_ms=1_000)
-    assert check([*OURS, FACT], queues=queues).verdict is Verdict.COMPLETE
+    theirs = changed(THEIRS, "table", detail=json.dumps({**json.loads(DETAIL), "arrived_ms": 20_001}))
+    assert check([*OURS, FACT], theirs, queues=queues).verdict is Verdict.COMPLETE
     ours = having(OURS, {"hbase.replication.drop.on.deleted.columnfamily": "true"})
-    outcome = check([*ours, FACT], queues=queues)
+    outcome = check([*ours, FACT], theirs, queues=queues)
     assert (outcome.verdict, only(outcome).code) == (Verdict.UNVERIFIABLE, "bulkload")
     assert "no bulk load counts as shipped" in notices_of(outcome)
+
+
+def test_peers_that_are_not_in_zookeeper_are_not_read() -> None:
+    """The znodes of before stay where HBase's peers have moved into the file system."""
+    ours = having(OURS, {"hbase.replication.peer.storage.impl": "filesystem"})
+    outcome = check(ours)
+    assert (outcome.verdict, only(outcome).code) == (Verdict.UNVERIFIABLE, "peers-elsewhere")
+    gone = [
+        {**row, "server": "old,1,1", "origin": 9, "live": False, "final_ms": 20_000}
+        for row in ours
+        if row["kind"] == "server"
+    ]
+    assert check([*OURS, *gone]).verdict is Verdict.COMPLETE
 
 
 def test_tags_are_told_unless_every_server_keeps_them() -> None:

@@ -35,7 +35,7 @@ final class ClockWatch {
     long time = clock.getAsLong();
     long after = steady();
     if (begun && time - before < ahead - STEP_MS) {
-      health.clockWasSetBack(ahead + after);
+      health.clockWasSetBack(ahead + after, time);
       begun = false;
     }
     ahead = begun ? Math.max(ahead, time - after) : time - after;

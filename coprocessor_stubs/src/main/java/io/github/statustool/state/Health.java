@@ -13,6 +13,7 @@ public final class Health {
   private final AtomicLong errors = new AtomicLong();
   private final AtomicLong lastError = new AtomicLong();
   private final AtomicLong clockBack = new AtomicLong();
+  private final AtomicLong clockLow = new AtomicLong(Long.MAX_VALUE);
   private final AtomicLong failedWrites = new AtomicLong();
   private final AtomicLong nextErrorLog = new AtomicLong();
   private final AtomicLong nextWriteLog = new AtomicLong();
@@ -44,8 +45,12 @@ public final class Health {
     }
   }
 
-  /** @param from an upper bound of what the clock showed before */
-  public void clockWasSetBack(long from) {
+  /**
+   * @param from an upper bound of what the clock showed before
+   * @param to what it shows now
+   */
+  public void clockWasSetBack(long from, long to) {
+    clockLow.accumulateAndGet(to, Math::min);
     if (clockBack.getAndAccumulate(from, Math::max) < from) {
       log.warn("status-tool: the clock of this server was set back, from {} or earlier; write times up to then do not"
           + " show when an entry was appended", from);
@@ -72,6 +77,7 @@ public final class Health {
   public String json(long pending, String peers) {
     return "{\"failed_writes\":" + failedWrites.get() + ",\"pending\":" + pending + ",\"errors\":" + errors.get()
         + optional("last_error_ms", lastError.get()) + optional("clock_back_ms", clockBack.get())
+        + (clockBack.get() > 0 ? optional("clock_low_ms", clockLow.get()) : "")
         + (sinkHook ? "" : ",\"sink_hook\":false") + object("peers", peers) + object("settings", settings) + "}";
   }
 

@@ -110,7 +110,7 @@ public final class WalStamper {
     if (writeTime >= latestTime) {
       latestTime = writeTime;
     } else if (writeTime < latestTime - JITTER_MS) {
-      health.clockWasSetBack(latestTime);
+      health.clockWasSetBack(latestTime, writeTime);
     }
   }
 

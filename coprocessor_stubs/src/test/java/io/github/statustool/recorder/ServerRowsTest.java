@@ -66,7 +66,7 @@ class ServerRowsTest {
     Health health = Fixtures.health();
     health.error("a hook", new IOException("x"));
     health.failedWrite("a write", new IOException("x"));
-    health.clockWasSetBack(NOW - 4);
+    health.clockWasSetBack(NOW - 4, NOW - 5);
     health.sinkHookIsMissing();
     Configuration conf = new Configuration(false);
     conf.set("hbase.replication.rpc.codec", "org.apache.hadoop.hbase.codec.KeyValueCodecWithTags");
