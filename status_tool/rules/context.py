@@ -311,8 +311,12 @@ def _question(
 
 
 def _interrupted_ms(slave: Header) -> int | None:
-    """Return until when a server of the slave ran without the tracker; None: never since its state table was made."""
-    return None if slave.coverage_ms == slave.state_since_ms else slave.coverage_ms
+    """Return until when a server of the slave ran without the tracker; None: never since its state table was made.
+
+    A file of an earlier version has the coverage of the other tracker.
+    """
+    is_known = slave.state_since_ms is not None and slave.coverage_ms != slave.state_since_ms
+    return slave.coverage_ms if is_known else None
 
 
 def _run_findings(context: RunContext) -> Iterator[Finding]:

@@ -228,11 +228,6 @@ def openings(endpoint: ThriftEndpoint, table: str) -> bytes:
     return digest.digest()[:8]
 
 
-def _since(coverage: Cells, name: bytes) -> int | None:
-    since_ms = codec.number(coverage, name)
-    return None if since_ms == CoverageRow.EVER else since_ms
-
-
 def generation_of(barrier: Cells, coverage: Cells, regions: Mapping[bytes, Cells]) -> Generation:
     """Return the generation that the rows of barrier and coverage, and the marks of regions, record."""
     mark, keys = codec.marked_regions(coverage)
@@ -304,9 +299,9 @@ class Descriptors:
     back_ms: int | None = None
     """When the table was last found to have gone back."""
     slave_coverage_ms: int | None = None
-    """As `coverage_ms`, of the replicate-time tracker; None: since ever, as far as known."""
+    """As `coverage_ms`, of the replicate-time tracker."""
     since_ms: int | None = None
-    """Since when the table has been kept; None: since ever, as far as known."""
+    """Since when the table has been kept; 1: earlier than is known."""
 
 
 class StateTable(NamedTable):
@@ -419,8 +414,8 @@ class StateTable(NamedTable):
             codec.pruned_files(own),
             self.kept(),
             codec.number(coverage, CoverageRow.BACK_MS),
-            _since(coverage, CoverageRow.SLAVE_START_MS),
-            _since(coverage, CoverageRow.KEPT_MS),
+            codec.number(coverage, CoverageRow.SLAVE_START_MS),
+            codec.number(coverage, CoverageRow.KEPT_MS),
         )
 
     def known_families(self) -> dict[str, dict[str, Any]]:

@@ -29,9 +29,9 @@ class Header:
     """The tool's clock when it put the barrier token; origins' clocks are compared with it."""
     coverage_ms: int | None = None
     """Since when every region server of the cluster is known to have been tracked, on a master by the write-time
-    tracker, on a slave by the other one; None: never, or on a slave since ever or not known."""
+    tracker, on a slave by the other one; None: never."""
     state_since_ms: int | None = None
-    """Since when the state table has been kept; None: not known."""
+    """Since when the state table has been kept; None: not known, as in a file of an earlier version."""
     state_back_ms: int | None = None
     """When the state table was last found to have lost rows or gone back to an earlier state; None: never."""
     flush_period_ms: int = 20000

@@ -168,11 +168,9 @@ class CoverageRow:
     REGIONS: Final = b"r"
     """The number that each region of the table has at least, and in which rows."""
     SLAVE_START_MS: Final = b"s"
-    """Since when every region server has had a replicate-time tracker; `EVER` as below."""
+    """Since when every region server has had a replicate-time tracker."""
     KEPT_MS: Final = b"k"
-    """Since when the table has been kept."""
-    EVER: Final = 1
-    """Either time, if an earlier version of the trackers had kept the table before: as far as known."""
+    """Since when the table has been kept. 1, as the time before: an earlier version of the trackers had kept it."""
 
 
 class ToolRow:
