@@ -70,7 +70,7 @@ test-java: ## Tests of the trackers
 	cd coprocessor_stubs && mvn -B -ntp test
 
 test-clusters: setup ## Tests on real clusters
-	$(BIN)/python -m pytest tests/cluster tests/lab tests/campaign -m cluster -n 3 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest tests/cluster tests/lab tests/campaign -m cluster -n 3 --dist loadfile --no-loadscope-reorder
 
 WORKERS ?= 2
 test-local: setup ## All tests of Python without clusters

@@ -127,14 +127,15 @@ def prunable_servers(
 def prunable_sinks(rows: Iterable[Row], before_ms: int) -> list[Row]:
     """Return `server` rows of sinks that ended long ago.
 
-    Of these only the settings matter by which entries that count as applied may have been dropped or lost.
+    Of these only errors of the tracker matter, and the settings by which entries that count as applied may have been
+    dropped or lost.
     """
     ended = ((row, [t for t in (row.get("final_ms"), row.get("gone_ms")) if t is not None]) for row in rows)
     return [
         row
         for row, times in ended
         if row.get("role") == REPLICATOR and row.get("live") is False and times and max(times) < before_ms
-        if not has_own_code(row.get("detail"))
+        if not (has_own_code(row.get("detail")) or has_doubts(row))
     ]
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from status_tool.spark.session import spark_session
 from tests.lab.lab import Lab
@@ -76,19 +78,32 @@ LONGEST = (
 )
 
 
+def taken_with(file: str) -> str:
+    """Name what a worker takes as a whole: the module, or all of `one_pair`."""
+    folder = PurePosixPath(file).parent.name
+    return folder if folder == ONE_PAIR else PurePosixPath(file).stem.removeprefix("test_")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A worker takes a whole module, or all of `one_pair`: those with clusters first, the longest before the others, so
-    that workers end at about the same time.
-    """
+    """Tests with clusters come first, the longest before the others, so that workers end at about the same time."""
     order = {name: number for number, name in enumerate(LONGEST)}
 
-    def taken_with(item: pytest.Item) -> str:
-        folder = item.path.parent.name
-        return folder if folder == ONE_PAIR else item.path.stem.removeprefix("test_")
+    def place(item: pytest.Item) -> tuple[bool, int]:
+        return item.get_closest_marker("cluster") is None, order.get(taken_with(item.path.as_posix()), len(order))
 
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(taken_with(item)))
-    items.sort(key=lambda item: (item.get_closest_marker("cluster") is None, order.get(taken_with(item), len(order))))
+    items.sort(key=place)
+
+
+class ByPairs(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
+    """Gives a worker what shares a pair of clusters. (xdist's own groups need a pytest before 9.)"""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return taken_with(nodeid.partition("::")[0])
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
+    """Return it whatever `--dist` says."""
+    return ByPairs(config, log)
 
 
 @pytest.fixture

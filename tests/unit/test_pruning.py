@@ -228,10 +228,10 @@ def test_what_servers_applied_is_told_by_the_living() -> None:
 
 
 @pytest.mark.parametrize("role", ["w", "r"])
-def test_servers_whose_settings_may_have_dropped_cells_stay(role: str) -> None:
+def test_servers_with_errors_or_whose_settings_may_have_dropped_cells_stay(role: str) -> None:
     """A verdict goes by them until what they wrote or applied is accepted."""
     detail = json.dumps({"settings": {"hbase.replication.sink.service": "com.x.Sink"}})
-    rows = [server(1, role=role, detail=detail), server(2, role=role)]
+    rows = [server(1, role=role, detail=detail), server(2, role=role), server(3, role=role, detail='{"errors": 1}')]
     gone = prunable_sinks(rows, 200) if role == "r" else prunable_servers(rows, (), (), 200)
     assert [row["origin"] for row in gone] == [2]
 
