@@ -237,9 +237,13 @@ final class Flusher {
 
   /** Returns true if coverage has not started anew and the table has not gone back since the last flush. */
   private boolean isSame(StoredRow coverage) {
-    byte[] start = lastCoverage.value(CoverageRow.START_MS);
-    return (start == null || Arrays.equals(start, coverage.value(CoverageRow.START_MS)))
-        && Arrays.equals(lastCoverage.value(CoverageRow.BACK_MS), coverage.value(CoverageRow.BACK_MS));
+    for (char role : ServerRole.BOTH.toCharArray()) {
+      byte[] start = lastCoverage.value(Coverage.column(role));
+      if (start != null && !Arrays.equals(start, coverage.value(Coverage.column(role)))) {
+        return false;
+      }
+    }
+    return Arrays.equals(lastCoverage.value(CoverageRow.BACK_MS), coverage.value(CoverageRow.BACK_MS));
   }
 
   /**
@@ -253,9 +257,9 @@ final class Flusher {
     long above = mark.above(now);
     StateRow row = new StateRow(CoverageRow.KEY).add(CoverageRow.BACK_MS, now, now)
         .add(CoverageRow.MARK, above, above);
-    if (roles.stream().anyMatch(role -> role.role == ServerRole.WRITER)) {
-      row.add(CoverageRow.START_MS, now, now);
-    }
+    addStarts(row, coverage(store), roles, now);
+    // First: a row with a mark and without this is one that an earlier version has written.
+    store.putIf(new StateRow(CoverageRow.KEY).add(CoverageRow.KEPT_MS, now, now), CoverageRow.KEPT_MS, null);
     // Before the servers' rows are accepted: if this fails, they still differ from those expected, and the next flush
     // notices again.
     store.put(List.of(row));
@@ -263,6 +267,16 @@ final class Flusher {
     lastCoverage = coverage(store);
     for (ServerRole role : roles) {
       role.accept(store.get(List.of(role.key())).get(0));
+    }
+  }
+
+  /** Adds the start of each coverage that is kept, here or by others: a server that has just begun knows not all roles. */
+  private static void addStarts(StateRow to, StoredRow coverage, Collection<ServerRole> roles, long now) {
+    for (char role : ServerRole.BOTH.toCharArray()) {
+      byte[] start = Coverage.column(role);
+      if (coverage.value(start) != null || roles.stream().anyMatch(each -> each.role == role)) {
+        to.add(start, now, now);
+      }
     }
   }
 

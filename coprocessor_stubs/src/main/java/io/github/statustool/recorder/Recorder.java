@@ -18,6 +18,7 @@ import io.github.statustool.streams.WriteThrough;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
@@ -81,7 +82,7 @@ public final class Recorder {
    */
   private boolean isExpiring;
   private boolean hasExpired;
-  private boolean sweptAsWriter;
+  private Set<Character> sweptAs = Set.of();
   private long backoff = FIRST_BACKOFF_MS;
 
   /** Uses the clock as a monotonic one, too, and copies nothing to the spool. */
@@ -234,6 +235,7 @@ public final class Recorder {
     if (!mark.compare(table, wentBack)) {
       return;
     }
+    sweep.begin(table, roles.kinds());
     Barrier.Echo token = barrier.read(table, flusher.lastEcho());
     if (token != null) {
       lookAtRegions(); // again: the echo says that what had happened before the token was seen
@@ -295,16 +297,12 @@ public final class Recorder {
     }
   }
 
-  /**
-   * Sweeps periodically, and at once when the first WAL appears: a sweep before that does not start coverage, which
-   * would then lack its start for a whole period.
-   */
+  /** Sweeps periodically, and at once when a role appears, as the first WAL does: now its coverage is kept. */
   private void sweep(StateStore table) throws IOException {
-    boolean isNewWriter = roles.hasWriter() && !sweptAsWriter;
-    if (nextSweep.isDue() || isNewWriter) {
-      sweptAsWriter = roles.hasWriter();
+    if (nextSweep.isDue() || !sweptAs.equals(roles.kinds())) {
+      sweptAs = roles.kinds();
       nextSweep.set(LAST_BACKOFF_MS); // if the sweep fails, it is tried again that soon
-      sweep.run(table, sweptAsWriter);
+      sweep.run(table, sweptAs);
       nextSweep.set(settings.sweepPeriod);
     }
   }

@@ -20,6 +20,7 @@ import java.util.List;
 final class ServerRole {
   static final char WRITER = 'w';
   static final char REPLICATOR = 'r';
+  static final String BOTH = "" + WRITER + REPLICATOR;
   /** Earlier ones have been overwritten by later ones, if they were stored at all. */
   private static final int MOST_ATTEMPTS = 100;
 

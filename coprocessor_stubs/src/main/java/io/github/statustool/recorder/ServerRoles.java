@@ -7,9 +7,11 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Function;
+import java.util.stream.Collectors;
 
 /**
  * The roles of this JVM's region servers, created as soon as the server names are known. Components may be added by any
@@ -107,8 +109,9 @@ public final class ServerRoles {
     return wals;
   }
 
-  boolean hasWriter() {
-    return roles.values().stream().anyMatch(role -> role.role == ServerRole.WRITER);
+  /** Returns which roles there are. */
+  Set<Character> kinds() {
+    return roles.values().stream().map(role -> role.role).collect(Collectors.toSet());
   }
 
   List<ServerRole> running() {

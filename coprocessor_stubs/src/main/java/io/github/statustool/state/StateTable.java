@@ -194,10 +194,15 @@ public final class StateTable {
     private BarrierRow() {}
   }
 
-  /** Time since which every region server of the cluster has had a tracker. */
+  /** Times since which every region server of the cluster has had a tracker. */
   public static final class CoverageRow {
     public static final byte[] KEY = Bits.ascii("c");
+    /** Since when each has had a write-time tracker. */
     public static final byte[] START_MS = Bits.ascii("a");
+    /** Since when each has had a replicate-time tracker. */
+    public static final byte[] SLAVE_START_MS = Bits.ascii("s");
+    /** Since when this table has been kept, by whatever tracker. Never moved. */
+    public static final byte[] KEPT_MS = Bits.ascii("k");
     /** Time when the table was last found to have lost rows, or to have gone back to an earlier state. */
     public static final byte[] BACK_MS = Bits.ascii("b");
     /** A number that only rises; a file beside the table has it as well, see {@link TableMark}. */

@@ -30,6 +30,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.KeyValue;
@@ -520,6 +521,37 @@ class RecorderTest {
     assertArrayEquals(TOKEN, store.value(Bits.ascii("tt"), TableRow.ECHO));
   }
 
+  /** The mark is raised in the first round, and must not look like one of an earlier version. */
+  @Test
+  void aNewTableIsNotTakenForOneOfAnEarlierVersion() {
+    server.name = null;
+    recorder.tick();
+    assertNotNull(store.number(CoverageRow.KEY, CoverageRow.MARK));
+    server.name = Fixtures.SERVER;
+    long kept = store.number(CoverageRow.KEY, CoverageRow.KEPT_MS);
+    assertEquals(clock.get(), kept);
+    tick(1_000);
+    assertEquals(kept, store.number(CoverageRow.KEY, CoverageRow.SLAVE_START_MS));
+  }
+
+  /** After a full restart, the tracker that notices it may not know of its WAL yet, or not of its sink. */
+  @Test
+  void bothCoveragesStartAnewWhoeverNotices() {
+    appendAndFlushTwice();
+    long kept = store.number(CoverageRow.KEY, CoverageRow.KEPT_MS);
+    Map<String, StoredRow> nightly = store.snapshot();
+    tick(20_000);
+    store.restore(nightly);
+    recorder = another();
+    tick(1_000);
+    assertTheTableHasLostRowsNow();
+    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.SLAVE_START_MS));
+    assertEquals(kept, store.number(CoverageRow.KEY, CoverageRow.KEPT_MS));
+    store.rows.clear();
+    tick(30_000);
+    assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.KEPT_MS), "it is another table");
+  }
+
   /** A snapshot of the state table that is restored takes heads back that have not changed since. */
   @Test
   void aTableThatWentBackGetsEverythingAgainBeforeTheNextEcho() throws IOException {
@@ -776,11 +808,11 @@ class RecorderTest {
   @Test
   void aSweepDoesNotBringAnOldStartOfCoverageBack() throws IOException {
     Sweep sweep = new Sweep(recorder.settings(), clock::get, (name, live) -> false);
-    sweep.run(store, true);
+    sweep.run(store, Set.of(ServerRole.WRITER));
     long started = clock.getAndAdd(60_000);
     assertEquals(started, store.number(CoverageRow.KEY, CoverageRow.START_MS));
     store.rows.clear();
-    sweep.run(store, true);
+    sweep.run(store, Set.of(ServerRole.WRITER));
     assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.START_MS));
   }
 

@@ -18,6 +18,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.TableName;
@@ -56,7 +57,8 @@ class ServerRowsTest {
     ServerRole replicator = new ServerRole(ServerRole.REPLICATOR, Fixtures.SERVER, 1000);
     StateRow unflushed = replicator.row(null, null, ServerRole.End.NONE, Fixtures.health().json(0, null), NOW).row;
     store.put(List.of(unflushed));
-    new Sweep(new Settings(Fixtures.conf()), () -> NOW, (server, live) -> false).run(store, true);
+    new Sweep(new Settings(Fixtures.conf()), () -> NOW, (server, live) -> false)
+        .run(store, Set.of(ServerRole.WRITER, ServerRole.REPLICATOR));
   }
 
   private static Health health() {
@@ -116,7 +118,7 @@ class ServerRowsTest {
     store.live.add(ServerName.valueOf(Fixtures.SERVER));
     sweep.recordLive(store);
     store.live.clear();
-    sweep.run(store, true);
+    sweep.run(store, Set.of(ServerRole.WRITER));
     assertEquals(NOW, store.number(row, ServerRow.GONE_MS));
     assertEquals(1, store.written.stream().filter(each -> Arrays.equals(each.key, CoverageRow.KEY)).count(),
         "coverage began and was not interrupted");

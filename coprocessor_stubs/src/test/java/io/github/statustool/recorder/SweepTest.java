@@ -16,6 +16,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -24,9 +25,14 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.ServerName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class SweepTest {
   private static final ServerName PASSER_BY = ServerName.valueOf("other.example.org,16020,1700000000009");
+
+  private static final Set<Character> WRITERS = Set.of(ServerRole.WRITER);
+  private static final Set<Character> BOTH = Set.of(ServerRole.WRITER, ServerRole.REPLICATOR);
 
   private final FakeStore store = new FakeStore();
   private final Set<String> innocent = new HashSet<>();
@@ -36,41 +42,157 @@ class SweepTest {
       (name, live) -> innocent.contains(name), () -> lot);
 
   private Long coverage() {
-    return store.number(CoverageRow.KEY, CoverageRow.START_MS);
+    return coverage(ServerRole.WRITER);
+  }
+
+  private Long coverage(char role) {
+    return store.number(CoverageRow.KEY, Coverage.column(role));
+  }
+
+  private Long kept() {
+    return store.number(CoverageRow.KEY, CoverageRow.KEPT_MS);
   }
 
   private void tracked(String server) throws IOException {
-    ServerRole role = new ServerRole(ServerRole.WRITER, server, now);
+    tracked(server, ServerRole.WRITER);
+  }
+
+  private void tracked(String server, char as) throws IOException {
+    ServerRole role = new ServerRole(as, server, now);
     store.put(List.of(new StateRow(role.key()).add(ServerRow.NAME, Bits.utf8(server), now)));
   }
 
-  @Test
-  void aServerThatCameAndWentWithoutATrackerInterruptsTheCoverage() throws IOException {
+  private Sweep another() {
+    return new Sweep(new Settings(Fixtures.conf()), () -> now, (name, live) -> innocent.contains(name), () -> lot);
+  }
+
+  @ParameterizedTest
+  @ValueSource(chars = {ServerRole.WRITER, ServerRole.REPLICATOR})
+  void aServerThatCameAndWentWithoutATrackerInterruptsTheCoverage(char role) throws IOException {
+    Set<Character> own = Set.of(role);
     store.live.add(ServerName.valueOf(Fixtures.SERVER));
-    tracked(Fixtures.SERVER);
-    sweep.run(store, true);
-    assertEquals(1_700_000_000_000L, coverage());
+    tracked(Fixtures.SERVER, role);
+    sweep.run(store, own);
+    assertEquals(1_700_000_000_000L, coverage(role));
     store.live.add(PASSER_BY);
+    tracked(PASSER_BY.getServerName(), role == ServerRole.WRITER ? ServerRole.REPLICATOR : ServerRole.WRITER);
     sweep.recordLive(store);
     store.live.remove(PASSER_BY);
     now += 10_000;
     sweep.recordLive(store);
     long gone = now;
     now += 40_000;
-    sweep.run(store, true);
-    assertEquals(gone, coverage());
+    sweep.run(store, own);
+    assertEquals(gone, coverage(role));
+    assertEquals(1_700_000_000_000L, kept());
     now += 60_000;
-    store.put(List.of(new StateRow(CoverageRow.KEY).add(CoverageRow.START_MS, 0, now)));
-    sweep.run(store, true);
-    assertEquals(0, coverage(), "once");
+    store.put(List.of(new StateRow(CoverageRow.KEY).add(Coverage.column(role), 0, now)));
+    sweep.run(store, own);
+    assertEquals(0, coverage(role), "once");
+  }
+
+  @Test
+  void eachCoverageIsInterruptedByWhoLacksItsTracker() throws IOException {
+    sweep.run(store, BOTH);
+    store.live.add(PASSER_BY);
+    tracked(PASSER_BY.getServerName());
+    now += 10_000;
+    sweep.run(store, BOTH);
+    now += 131_000;
+    sweep.run(store, BOTH);
+    assertEquals(1_700_000_000_000L, coverage(ServerRole.WRITER));
+    assertEquals(now, coverage(ServerRole.REPLICATOR));
+  }
+
+  @Test
+  void theTracesOfAServerWithoutAnyTrackerAreLookedForOnce() throws IOException {
+    List<String> looked = new ArrayList<>();
+    Sweep counting = new Sweep(new Settings(Fixtures.conf()), () -> now, (name, live) -> !looked.add(name), () -> lot);
+    counting.run(store, BOTH);
+    store.live.add(PASSER_BY);
+    counting.recordLive(store);
+    store.live.clear();
+    counting.run(store, BOTH);
+    assertEquals(List.of(PASSER_BY.getServerName()), looked);
+    assertEquals(now, coverage(ServerRole.REPLICATOR));
+  }
+
+  @Test
+  void aNewTableIsKeptSinceCoverageBegan() throws IOException {
+    long started = now;
+    now += 5_000;
+    sweep.run(store, BOTH);
+    assertEquals(List.of(started, started, started), List.of(kept(), coverage('w'), coverage('r')));
+    now += 5_000;
+    another().run(store, BOTH);
+    assertEquals(List.of(started, started, started), List.of(kept(), coverage('w'), coverage('r')));
+  }
+
+  /** Between the mark and the first look of a second tracker: the row of a new table is never like one from before. */
+  @Test
+  void theFirstTrackerWritesAllAtOnce() throws IOException {
+    store.written = new ArrayList<>();
+    sweep.begin(store, BOTH);
+    assertEquals(3, store.written.get(0).columns().size());
+    assertEquals(1, store.written.size());
+    int gets = store.gets;
+    sweep.begin(store, BOTH);
+    assertEquals(gets, store.gets, "it looks once");
+  }
+
+  @Test
+  void aRoleThatIsNewToATableIsCoveredFromNowOn() throws IOException {
+    sweep.run(store, WRITERS);
+    long first = now;
+    now += 3_600_000;
+    another().run(store, BOTH);
+    assertEquals(List.of(first, first, now), List.of(kept(), coverage('w'), coverage('r')));
+  }
+
+  /** Its clock is behind, or the table was made anew since it started. */
+  @Test
+  void noCoverageIsOlderThanTheTable() throws IOException {
+    Sweep later = another();
+    now += 5_000;
+    another().run(store, WRITERS);
+    later.run(store, BOTH);
+    assertEquals(List.of(now, now), List.of(kept(), coverage('r')));
+  }
+
+  /** Or a cluster would seem to have been uncovered until the day of its upgrade. */
+  @Test
+  void whatAnEarlierVersionHasKeptWasKeptSinceEver() throws IOException {
+    store.put(List.of(new StateRow(CoverageRow.KEY).add(CoverageRow.START_MS, 77, 77)));
+    sweep.run(store, WRITERS);
+    assertEquals(List.of(1L, 77L), List.of(kept(), coverage('w')));
+    sweep.run(store, BOTH);
+    assertEquals(1, coverage('r'));
+    store.rows.clear();
+    store.put(List.of(new StateRow(CoverageRow.KEY).add(CoverageRow.MARK, 77, 77)));
+    another().run(store, BOTH);
+    assertEquals(List.of(1L, 1L, now), List.of(kept(), coverage('r'), coverage('w')));
+  }
+
+  @Test
+  void aTableThatIsMadeAnewIsKeptFromThenOn() throws IOException {
+    sweep.run(store, WRITERS);
+    now += 60_000;
+    store.rows.clear();
+    store.put(List.of(new StateRow(CoverageRow.KEY).add(CoverageRow.MARK, now, now)));
+    sweep.run(store, BOTH);
+    assertEquals(List.of(now, now, now), List.of(kept(), coverage('w'), coverage('r')));
   }
 
   /** So many live servers that this one is not drawn. */
   private void manyLive() throws IOException {
+    manyLive(ServerRole.WRITER);
+  }
+
+  private void manyLive(char role) throws IOException {
     for (int i = 0; i < 250; i++) {
       ServerName server = ServerName.valueOf("host" + i + ".example.org,16020,1700000000000");
       store.live.add(server);
-      tracked(server.getServerName());
+      tracked(server.getServerName(), role);
     }
   }
 
@@ -82,11 +204,11 @@ class SweepTest {
   void amongManyServersOnlySomeCompareAllRows() throws IOException {
     manyLive();
     tracked(PASSER_BY.getServerName());
-    sweep.run(store, true);
+    sweep.run(store, WRITERS);
     assertEquals(0, store.scans);
     assertNull(goneMs(PASSER_BY.getServerName()), "it went before this server looked");
     lot = 0.01;
-    sweep.run(store, true);
+    sweep.run(store, WRITERS);
     assertEquals(1, store.scans);
     assertEquals(now, goneMs(PASSER_BY.getServerName()));
   }
@@ -96,39 +218,41 @@ class SweepTest {
     manyLive();
     store.live.add(PASSER_BY);
     tracked(PASSER_BY.getServerName());
-    sweep.run(store, false);
+    sweep.run(store, Set.of());
     store.live.remove(PASSER_BY);
     now += 10_000;
-    sweep.run(store, false);
+    sweep.run(store, Set.of());
     assertEquals(now, goneMs(PASSER_BY.getServerName()));
     assertEquals(0, store.scans);
     Map<String, Integer> lookups = store.lookups();
     now += 60_000;
-    sweep.run(store, false);
+    sweep.run(store, Set.of());
     assertEquals(lookups, store.lookups(), "once");
   }
 
-  @Test
-  void amongManyServersOneWithoutATrackerInterruptsTheCoverage() throws IOException {
-    manyLive();
+  @ParameterizedTest
+  @ValueSource(chars = {ServerRole.WRITER, ServerRole.REPLICATOR})
+  void amongManyServersOneWithoutATrackerInterruptsTheCoverage(char role) throws IOException {
+    manyLive(role);
     for (int i = 0; i < 5; i++) {
-      sweep.run(store, true);
+      sweep.run(store, Set.of(role));
     }
-    long looked = store.lookups().values().stream().filter(times -> times > 1).count();
+    long looked = store.lookups().entrySet().stream()
+        .filter(row -> row.getKey().charAt(0) == ServerRow.TYPE && row.getValue() > 1).count();
     assertEquals(0, looked, "who has a row is looked up once");
     store.live.add(PASSER_BY);
-    sweep.run(store, true);
-    assertEquals(1_700_000_000_000L, coverage());
+    sweep.run(store, Set.of(role));
+    assertEquals(1_700_000_000_000L, coverage(role));
     now += 131_000;
-    sweep.run(store, true);
-    assertEquals(now, coverage(), "it is not new any more");
+    sweep.run(store, Set.of(role));
+    assertEquals(now, coverage(role), "it is not new any more");
     store.live.remove(PASSER_BY);
     now += 10_000;
     long gone = now;
     sweep.recordLive(store);
     now += 40_000;
-    sweep.run(store, true);
-    assertEquals(gone, coverage());
+    sweep.run(store, Set.of(role));
+    assertEquals(gone, coverage(role));
     assertEquals(0, store.scans);
   }
 
@@ -144,38 +268,38 @@ class SweepTest {
       }
       return 0;
     });
-    paused.run(store, false);
+    paused.run(store, Set.of());
     assertEquals(1, store.scans);
     assertNull(goneMs(PASSER_BY.getServerName()));
   }
 
   @Test
   void aTrackedServerMayComeAndGo() throws IOException {
-    sweep.run(store, true);
+    sweep.run(store, WRITERS);
     store.live.add(PASSER_BY);
     sweep.recordLive(store);
     tracked(PASSER_BY.getServerName());
     store.live.clear();
     now += 10_000;
-    sweep.run(store, true);
+    sweep.run(store, WRITERS);
     assertEquals(1_700_000_000_000L, coverage());
   }
 
   @Test
   void aServerThatNeverWroteInterruptsNothing() throws IOException {
     innocent.add(PASSER_BY.getServerName());
-    sweep.run(store, true);
+    sweep.run(store, WRITERS);
     store.live.add(PASSER_BY);
     sweep.recordLive(store);
     now += 200_000;
-    sweep.run(store, true);
+    sweep.run(store, WRITERS);
     now += 200_000;
-    sweep.run(store, true);
+    sweep.run(store, WRITERS);
     assertEquals(1_700_000_000_000L, coverage(), "it lives, without a region");
     store.live.clear();
     sweep.recordLive(store);
     now += 10_000;
-    sweep.run(store, true);
+    sweep.run(store, WRITERS);
     assertEquals(1_700_000_000_000L, coverage(), "it has gone without ever having had one");
   }
 
