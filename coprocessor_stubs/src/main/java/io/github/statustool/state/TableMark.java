@@ -15,7 +15,8 @@ import org.apache.hadoop.hbase.util.Bytes;
 /**
  * A number that only rises, in the state table and in a file beside it. A snapshot of the table that is restored later
  * does not take the file along: a table whose number is below the file's went back to an earlier state. That shows even
- * if all region servers were restarted since, so that no tracker remembers what the table contained.
+ * if all region servers were restarted since, so that no tracker remembers what the table contained. A table that has a
+ * number while there is no file counts as one that went back: nobody can tell.
  *
  * <p>The table is written first, so its number is never below the file's otherwise. Every tracker compares them before
  * its first flush, one tracker raises them in each period, and all of them read the number then: by it even a tracker
@@ -28,6 +29,8 @@ import org.apache.hadoop.hbase.util.Bytes;
  */
 public final class TableMark {
   private static final long PERIOD_MS = 10_000;
+  /** A table's number is in the file well before it is so old. */
+  private static final long IN_FILE_AFTER_MS = 2 * PERIOD_MS;
   private static final long RETRY_MS = 1_000;
   private static final long NONE = 0;
   /** Follows a region's start key: no other row of the table has such a key, and few come before it in its region. */
@@ -89,7 +92,10 @@ public final class TableMark {
     }
     long stored = number(mark(store));
     seen = Math.max(stored, mark);
-    if (stored < mark) {
+    if (seen != NONE) {
+      next.set(PERIOD_MS); // a new table gets its number at once
+    }
+    if (stored < mark || isFileLost(stored, mark)) {
       wentBack.record();
       long above = Math.max(clock.getAsLong(), Math.max(number(mark(store)), mark) + 1);
       raise(store, mark(store), new StateRow(CoverageRow.KEY).add(CoverageRow.MARK, above, above), above);
@@ -101,13 +107,27 @@ public final class TableMark {
     return true;
   }
 
-  /** Raises the number once in each period, unless a region lost rows since. */
+  /**
+   * Returns true if the file of a table that has been kept is gone. The number of a new cluster is in the table a moment
+   * before it is in the file, and one that was just raised may be that; on a cluster that runs, another tracker writes
+   * the file in each period.
+   */
+  private boolean isFileLost(long stored, long mark) {
+    return mark == NONE && stored != NONE && clock.getAsLong() > stored + IN_FILE_AFTER_MS;
+  }
+
+  /**
+   * Raises the number once in each period, unless a region lost rows since. It is due if it is the one of this tracker's
+   * last look, a period before by its own clock. Not by the number, which is in the future if it is of a server whose
+   * clock was ahead: nobody would raise it until then.
+   */
   public void raise(StateStore store, Finding wentBack) throws IOException {
     if (compared && next.isDue()) {
       next.set(PERIOD_MS);
       byte[] stored = mark(store);
-      seen = Math.max(seen, number(stored));
-      if (number(stored) == seen && clock.getAsLong() >= seen + PERIOD_MS) { // else the next flush finds it too low
+      boolean isDue = number(stored) == seen;
+      seen = Math.max(seen, number(stored)); // if it is lower, the next flush finds it too low
+      if (isDue) {
         raise(store, wentBack, stored);
       }
     }
@@ -139,7 +159,11 @@ public final class TableMark {
   }
 
   private void raise(StateStore store, byte[] stored, StateRow row, long mark) throws IOException {
-    if (store.putIf(row, CoverageRow.MARK, stored) && writing.isDone()) {
+    if (!store.putIf(row, CoverageRow.MARK, stored)) {
+      return;
+    }
+    seen = mark;
+    if (writing.isDone()) {
       writing = CompletableFuture.runAsync(() -> write(mark), threads);
     }
   }
