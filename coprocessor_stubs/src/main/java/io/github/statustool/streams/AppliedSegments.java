@@ -18,7 +18,11 @@ public final class AppliedSegments {
   private static final long IDLE_MS = 3_600_000;
 
   private final ConcurrentHashMap<StreamId, StreamSegments> records = new ConcurrentHashMap<>();
-  private final Set<StreamId> pending = ConcurrentHashMap.newKeySet();
+  /**
+   * Streams that may not be in the table. One is removed only while its record is locked: whoever finds it missing may
+   * conclude that all entries added before are in the table.
+   */
+  private final Set<StreamId> pending;
   private final Set<StreamId> scattered = ConcurrentHashMap.newKeySet();
   private final ConcurrentHashMap<String, UnstampedEntries> unstamped = new ConcurrentHashMap<>();
   private final Map<String, UnstampedEntries> writtenUnstamped = new ConcurrentHashMap<>();
@@ -30,7 +34,13 @@ public final class AppliedSegments {
   private volatile boolean tablesUncopied;
 
   AppliedSegments(TableEvents tables) {
+    this(tables, ConcurrentHashMap.newKeySet());
+  }
+
+  /** @param pending empty, for any thread */
+  AppliedSegments(TableEvents tables, Set<StreamId> pending) {
     this.tables = tables;
+    this.pending = pending;
   }
 
   /** Returns the changes to write together with a batch because it contains entries of a table; usually none. */
@@ -76,25 +86,30 @@ public final class AppliedSegments {
     streams.forEach(record -> unrecorded.add(record.id));
   }
 
-  /** Drops a stream that is in the table, unless it has grown since. */
-  void dropIfStored(StreamSegments record) {
-    if (!record.isStored()) {
-      return;
-    }
-    pending.remove(record.id);
-    uncopied.remove(record.id);
-    boolean wasUnrecorded = unrecorded.remove(record.id);
-    // Again: a handler may add entries between the first look and the removal, and keep the stream before it.
-    if (!record.isStored()) {
-      keep(List.of(record));
-      notRecorded(wasUnrecorded ? List.of(record) : List.of());
-    }
+  /**
+   * Drops a stream that is in the table, unless it has grown since. Nobody adds entries between the look and the removal,
+   * and a handler that adds some after it keeps the stream again.
+   */
+  void dropIfStored(StreamId id) {
+    records.compute(id, (same, record) -> {
+      if (record == null || record.isStored()) {
+        pending.remove(id);
+        uncopied.remove(id);
+        unrecorded.remove(id);
+      }
+      return record;
+    });
   }
 
   /** Marks everything that is still known as not written. */
   void forgetFlushes() {
-    records.values().forEach(StreamSegments::forgetStored);
-    pending.addAll(records.keySet()); // after that: a handler drops a stream that counts as stored
+    for (StreamId id : records.keySet()) {
+      records.computeIfPresent(id, (same, record) -> {
+        record.forgetStored();
+        pending.add(id);
+        return record;
+      });
+    }
     writtenUnstamped.clear();
   }
 
@@ -177,23 +192,16 @@ public final class AppliedSegments {
    * is harmless, missing the addition is not.
    */
   void collect(List<Change> changes, long now) {
-    Iterator<StreamId> ids = pending.iterator();
-    while (ids.hasNext()) {
-      StreamSegments record = records.get(ids.next());
+    for (StreamId id : pending) {
+      StreamSegments record = records.get(id);
       if (record == null || record.isStored()) {
-        // The write-through has written it since. A handler may have added entries after this look, failed to write
-        // them, and kept the stream before the removal, which would undo that: the second look sees these entries.
-        // A handler that keeps the stream after the removal adds it again by itself.
-        ids.remove();
-        if (record != null && !record.isStored()) {
-          pending.add(record.id);
-        }
+        dropIfStored(id); // the write-through has written it since
         continue;
       }
       Change change = record.toChange(now);
       changes.add(new Change(change.row, () -> {
         change.stored();
-        dropIfStored(record);
+        dropIfStored(id);
       }));
     }
     for (UnstampedEntries entry : unstamped.values()) {

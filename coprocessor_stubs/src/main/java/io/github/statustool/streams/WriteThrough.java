@@ -75,7 +75,7 @@ public final class WriteThrough {
       records.forEach(record -> changes.add(record.toChange(now)));
       store.putAsync(rows(changes)).get(waitMs, TimeUnit.MILLISECONDS);
       changes.forEach(Change::stored);
-      records.forEach(applied::dropIfStored);
+      records.forEach(record -> applied.dropIfStored(record.id));
       return true;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -197,15 +197,21 @@ class WriteThroughTest {
     write(0, 3);
     StreamSegments record = applied.record(Fixtures.stream("a"));
     Thread recorder = new Thread(applied::forgetFlushes);
+    Thread handler = new Thread(() -> applied.dropIfStored(record.id));
     synchronized (record) {
-      recorder.start();
-      while (recorder.getState() != Thread.State.BLOCKED) {
-        Thread.sleep(1);
-      }
-      applied.dropIfStored(record);
+      startAndStop(recorder);
+      startAndStop(handler);
     }
     recorder.join();
+    handler.join();
     assertEquals(List.of(segment(0, 3)), pending());
+  }
+
+  private static void startAndStop(Thread thread) throws InterruptedException {
+    thread.start();
+    while (thread.getState() != Thread.State.BLOCKED) {
+      Thread.sleep(1);
+    }
   }
 
   @Test
