@@ -86,8 +86,8 @@ final class Coverage {
   }
 
   /**
-   * If the start was there before, the table has lost its rows, so coverage starts now: no tracker can vouch for what was
-   * before.
+   * If the start was there before, the table has lost its rows, so coverage starts now: no tracker can vouch for what
+   * was before.
    */
   private long start(long first) {
     return begun ? clock.getAsLong() : first;

@@ -13,8 +13,8 @@ import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 
 /**
- * The coverage's row: since when this state table has been kept, and the {@link Coverage} by the trackers of either role.
- * Used by the recorder thread only.
+ * The coverage's row: since when this state table has been kept, and the {@link Coverage} by the trackers of either
+ * role. Used by the recorder thread only.
  */
 final class Coverages {
   /** Start of what an earlier version has kept without a note of it: as far as is known, since ever. */
@@ -73,7 +73,7 @@ final class Coverages {
     return first;
   }
 
-  /** If the table was kept before, as far as this tracker knows, it has lost its rows: it is another one from now on. */
+  /** If this tracker knows that the table was kept before, it has lost its rows: it is another one from now on. */
   private long kept(StoredRow row) {
     if (wasKept) {
       return clock.getAsLong();

@@ -270,7 +270,7 @@ final class Flusher {
     }
   }
 
-  /** Adds the start of each coverage that is kept, here or by others: a server that has just begun knows not all roles. */
+  /** Adds the start of each coverage that is kept, here or by others: a server that begins may not know all its roles. */
   private static void addStarts(StateRow to, StoredRow coverage, Collection<ServerRole> roles, long now) {
     for (char role : ServerRole.BOTH.toCharArray()) {
       byte[] start = Coverage.column(role);

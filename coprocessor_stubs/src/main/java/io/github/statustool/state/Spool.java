@@ -20,6 +20,7 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 
 /**
@@ -31,6 +32,11 @@ public final class Spool implements TableMark.MarkFile {
   /** Prefix of the empty file whose name ends with the mark of the state table; the highest one counts. */
   private static final String MARK = "mark-";
   private static final String UNFINISHED = ".tmp";
+  /**
+   * After so long, nobody finishes an unfinished file. A server whose znode has gone may still write its last rows, but
+   * its JVM does not wait so long.
+   */
+  private static final long ABANDONED_MS = 3_600_000;
   /** Suffix of a file that may still be appended to, so that its last line may not be complete. */
   private static final String GROWING = ".growing" + SUFFIX;
 
@@ -80,7 +86,8 @@ public final class Spool implements TableMark.MarkFile {
 
   /**
    * Puts the rows of all files into the table. A file is deleted only after all its rows are stored. A damaged file
-   * stays for an operator to inspect, and does not prevent other files from being read.
+   * stays for an operator to inspect, and does not prevent other files from being read. A file that a killed server has
+   * not finished is deleted.
    *
    * <p>The rows of servers come last, as in a flush: they vouch for the others, of which a failed write may have stored
    * some only.
@@ -89,10 +96,14 @@ public final class Spool implements TableMark.MarkFile {
     int files = 0;
     IOException failure = null;
     List<FileStatus> all = list();
-    boolean someGrow = all.stream().anyMatch(file -> isGrowing(file.getPath()));
-    Set<String> live = someGrow ? prefixes(store.liveServers()) : Set.of();
+    boolean areLiveAsked = all.stream().anyMatch(file -> isGrowing(file.getPath()) || isUnfinished(file.getPath()));
+    Set<String> live = areLiveAsked ? prefixes(store.liveServers()) : Set.of();
     for (FileStatus file : all) {
       try {
+        if (isUnfinished(file.getPath())) {
+          deleteIfAbandoned(file, live);
+          continue;
+        }
         if (isGrowing(file.getPath()) && !isAbandoned(file.getPath(), live)) {
           continue;
         }
@@ -122,12 +133,29 @@ public final class Spool implements TableMark.MarkFile {
     return file.getName().endsWith(GROWING);
   }
 
+  private static boolean isUnfinished(Path file) {
+    return file.getName().endsWith(SUFFIX + UNFINISHED);
+  }
+
+  /** Deletes what a server that was killed has left behind. What it says was never vouched for. */
+  private void deleteIfAbandoned(FileStatus file, Set<String> live) throws IOException {
+    long age = EnvironmentEdgeManager.currentTime() - file.getModificationTime();
+    if (!live.contains(server(file.getPath())) && age > ABANDONED_MS) {
+      fileSystem().delete(file.getPath(), false);
+    }
+  }
+
+  /** Returns the server that writes a file, as the file's name begins with it. */
+  private static String server(Path file) {
+    return file.getName().split("-", 2)[0];
+  }
+
   /**
    * Returns true if nobody appends to a growing file any more: its server is gone, and has lost the lease. What it
    * appended to a file that is deleted would be lost with it, without an error.
    */
   private boolean isAbandoned(Path file, Set<String> live) throws IOException {
-    if (live.contains(file.getName().split("-", 2)[0])) {
+    if (live.contains(server(file))) {
       return false;
     }
     FileSystem files = fileSystem();
@@ -184,7 +212,7 @@ public final class Spool implements TableMark.MarkFile {
     List<FileStatus> files = new ArrayList<>();
     if (fileSystem().exists(folder)) {
       for (FileStatus file : fileSystem().listStatus(folder)) {
-        if (file.getPath().getName().endsWith(SUFFIX)) {
+        if (file.getPath().getName().endsWith(SUFFIX) || isUnfinished(file.getPath())) {
           files.add(file);
         }
       }

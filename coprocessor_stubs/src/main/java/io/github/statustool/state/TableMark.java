@@ -108,18 +108,18 @@ public final class TableMark {
   }
 
   /**
-   * Returns true if the file of a table that has been kept is gone. The number of a new cluster is in the table a moment
-   * before it is in the file, and one that was just raised may be that; on a cluster that runs, another tracker writes
-   * the file in each period.
+   * Returns true if the file of a table that has been kept is gone. The number of a new cluster is in the table a
+   * moment before it is in the file, so one that was just raised says nothing. On a cluster that runs, another tracker
+   * writes the file in each period.
    */
   private boolean isFileLost(long stored, long mark) {
     return mark == NONE && stored != NONE && clock.getAsLong() > stored + IN_FILE_AFTER_MS;
   }
 
   /**
-   * Raises the number once in each period, unless a region lost rows since. It is due if it is the one of this tracker's
-   * last look, a period before by its own clock. Not by the number, which is in the future if it is of a server whose
-   * clock was ahead: nobody would raise it until then.
+   * Raises the number once in each period, unless a region lost rows since. That is due if the number is the one of
+   * this tracker's last look, a period before by its own clock. The number itself tells no time: it is in the future if
+   * the clock of some server was ahead once, and nobody would raise it until then.
    */
   public void raise(StateStore store, Finding wentBack) throws IOException {
     if (compared && next.isDue()) {

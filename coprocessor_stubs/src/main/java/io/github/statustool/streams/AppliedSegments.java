@@ -87,8 +87,8 @@ public final class AppliedSegments {
   }
 
   /**
-   * Drops a stream that is in the table, unless it has grown since. Nobody adds entries between the look and the removal,
-   * and a handler that adds some after it keeps the stream again.
+   * Drops a stream that is in the table, unless it has grown since. Nobody adds entries between the look and the
+   * removal, and a handler that adds some after it keeps the stream again.
    */
   void dropIfStored(StreamId id) {
     records.compute(id, (same, record) -> {

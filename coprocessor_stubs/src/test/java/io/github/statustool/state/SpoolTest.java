@@ -11,6 +11,7 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.util.List;
 import org.apache.hadoop.hbase.ServerName;
 import org.junit.jupiter.api.BeforeEach;
@@ -105,6 +106,23 @@ class SpoolTest {
   void whatIsNotFinishedIsNotRead() throws IOException {
     Files.writeString(folder.resolve("x.jsonl.tmp"), "{");
     assertEquals(0, spool.drain(store));
+  }
+
+  @Test
+  void whatAKilledServerHasNotFinishedIsDeletedInTheEnd() throws IOException {
+    ServerName alive = ServerName.valueOf("host", 1, 1);
+    store.live.add(alive);
+    String itsFile = Bits.hex(Ids.origin(alive.toString())) + "-1234-0.jsonl.tmp";
+    for (String name : new String[] {itsFile, "0000000000000005-1234-0.jsonl.tmp"}) {
+      Files.writeString(folder.resolve(name), "{");
+    }
+    spool.drain(store);
+    assertEquals(2, files().length, "a server without a znode may still write its last rows");
+    for (String name : files()) {
+      Files.setLastModifiedTime(folder.resolve(name), FileTime.fromMillis(System.currentTimeMillis() - 3_700_000));
+    }
+    assertEquals(0, spool.drain(store));
+    assertArrayEquals(new String[] {itsFile}, files());
   }
 
   @Test
