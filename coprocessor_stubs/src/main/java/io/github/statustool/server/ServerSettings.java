@@ -5,6 +5,7 @@ import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.coprocessor.CoprocessorHost;
+import org.apache.hadoop.hbase.regionserver.StoreEngine;
 import org.apache.hadoop.hbase.replication.regionserver.HBaseInterClusterReplicationEndpoint;
 import org.apache.hadoop.hbase.replication.regionserver.WALEntrySinkFilter;
 import org.apache.hadoop.hbase.wal.WALFactory;
@@ -13,10 +14,15 @@ import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 
 /**
  * The settings of a region server that allow cells to be dropped or changed without a trace in a WAL: switches that are
- * on, and classes from elsewhere than HBase; and the one of ours that a witness's slave needs. The tool decides what
- * each of them means.
+ * on, and classes from elsewhere than HBase; where the replication peers are kept, if not where the tool reads them; and
+ * the setting of ours that a witness's slave needs. The tool decides what each of them means.
  */
 public final class ServerSettings {
+  /** {@code ReplicationStorageFactory.REPLICATION_PEER_STORAGE_IMPL}, which HBase has since 2.6. */
+  private static final String PEER_STORAGE = "hbase.replication.peer.storage.impl";
+  private static final String PEERS_IN_ZOOKEEPER = "zookeeper";
+  /** A literal in HBase's {@code ReplicationSourceFactory}. */
+  private static final String SOURCE = "replication.replicationsource.implementation";
   private static final List<String> SWITCHES = List.of(
       HBaseInterClusterReplicationEndpoint.REPLICATION_DROP_ON_DELETED_COLUMN_FAMILY_KEY,
       WALSplitter.SPLIT_SKIP_ERRORS_KEY,
@@ -28,7 +34,10 @@ public final class ServerSettings {
       CoprocessorHost.USER_REGION_COPROCESSOR_CONF_KEY,
       HConstants.REPLICATION_SOURCE_SERVICE_CLASSNAME,
       HConstants.REPLICATION_SINK_SERVICE_CLASSNAME,
-      WALEntrySinkFilter.WAL_ENTRY_FILTER_KEY);
+      WALEntrySinkFilter.WAL_ENTRY_FILTER_KEY,
+      SOURCE,
+      HConstants.REGION_IMPL,
+      StoreEngine.STORE_ENGINE_CLASS_KEY);
   private static final String HBASE_PACKAGE = "org.apache.hadoop.hbase.";
   private static final String OWN_PACKAGE = "io.github.statustool.";
 
@@ -41,6 +50,7 @@ public final class ServerSettings {
       SWITCHES.forEach(key -> addSwitch(json, conf, key));
       addSingleEntries(json, new Settings(conf));
       addWalOff(json, conf);
+      addPeerStorage(json, conf);
       CLASSES.forEach(key -> addClasses(json, conf, key));
       addCodec(json, conf);
     } catch (RuntimeException e) {
@@ -65,6 +75,14 @@ public final class ServerSettings {
   private static void addWalOff(JsonObject json, Configuration conf) {
     if (!conf.getBoolean(WALFactory.WAL_ENABLED, true)) {
       json.addProperty(WALFactory.WAL_ENABLED, "false");
+    }
+  }
+
+  /** Adds where replication peers are kept if that is not ZooKeeper, where the znodes of before stay and go stale. */
+  private static void addPeerStorage(JsonObject json, Configuration conf) {
+    String storage = conf.getTrimmed(PEER_STORAGE, PEERS_IN_ZOOKEEPER);
+    if (!storage.equalsIgnoreCase(PEERS_IN_ZOOKEEPER)) {
+      json.addProperty(PEER_STORAGE, storage);
     }
   }
 

@@ -51,6 +51,29 @@ class ServerSettingsTest {
   }
 
   @Test
+  void classesInPlaceOfHBasesOwnAreTold() {
+    conf.set("replication.replicationsource.implementation", "com.x.Source");
+    conf.set("hbase.hregion.impl", "com.x.Region");
+    conf.set("hbase.hstore.engine.class", "com.x.Engine");
+    assertEquals("{\"replication.replicationsource.implementation\":\"com.x.Source\","
+        + "\"hbase.hregion.impl\":\"com.x.Region\",\"hbase.hstore.engine.class\":\"com.x.Engine\"," + CODEC,
+        ServerSettings.json(conf));
+    conf.set("replication.replicationsource.implementation",
+        "org.apache.hadoop.hbase.replication.regionserver.ReplicationSource");
+    conf.set("hbase.hregion.impl", "org.apache.hadoop.hbase.regionserver.HRegion");
+    conf.set("hbase.hstore.engine.class", "org.apache.hadoop.hbase.regionserver.StripeStoreEngine");
+    assertEquals("{" + CODEC, ServerSettings.json(conf));
+  }
+
+  @Test
+  void peersThatAreNotKeptInZooKeeperAreTold() {
+    conf.set("hbase.replication.peer.storage.impl", "filesystem");
+    assertEquals("{\"hbase.replication.peer.storage.impl\":\"filesystem\"," + CODEC, ServerSettings.json(conf));
+    conf.set("hbase.replication.peer.storage.impl", "ZooKeeper");
+    assertEquals("{" + CODEC, ServerSettings.json(conf));
+  }
+
+  @Test
   void aServerWithoutAWriteAheadLogIsTold() {
     conf.set("hbase.regionserver.hlog.enabled", "false");
     assertEquals("{\"hbase.regionserver.hlog.enabled\":\"false\"," + CODEC, ServerSettings.json(conf));
