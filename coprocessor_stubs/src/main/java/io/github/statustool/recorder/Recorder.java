@@ -104,7 +104,7 @@ public final class Recorder {
     this.spool = spool;
     this.observed = new ObservedState(health, clock);
     this.drainer = new SpoolDrainer(spool, health);
-    this.roles = new ServerRoles(clock.getAsLong());
+    this.roles = new ServerRoles(clock);
     this.barrier = new Barrier(clock);
     this.sweep = new Sweep(settings, clock, traces);
     this.clockWatch = new ClockWatch(clock, nanos, health);

@@ -2,6 +2,7 @@ package io.github.statustool.recorder;
 
 import io.github.statustool.content.TableEvents;
 import io.github.statustool.server.ServerComponent;
+import io.github.statustool.state.Alarm;
 import io.github.statustool.state.Ids;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -11,6 +12,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Function;
+import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 
 /**
@@ -18,16 +20,22 @@ import java.util.stream.Collectors;
  * thread; where nothing else is said, the rest is for the recorder thread.
  */
 public final class ServerRoles {
+  private static final long FIRST_PAUSE_MS = 1_000;
+  private static final long LAST_PAUSE_MS = 60_000;
+
   private final List<ServerComponent> wals = new CopyOnWriteArrayList<>();
   private final List<ServerComponent> servers = new CopyOnWriteArrayList<>();
   /** Servers whose coprocessors watch their WALs only, so that they have no replicator's role. */
   private final Map<String, ServerComponent> found = new TreeMap<>();
+  private final Map<String, Search> searches = new TreeMap<>();
   private final Map<String, ServerRole> roles = new TreeMap<>();
+  private final LongSupplier clock;
   private final long started;
   private Function<String, ServerComponent> finder = name -> null;
 
-  ServerRoles(long started) {
-    this.started = started;
+  ServerRoles(LongSupplier clock) {
+    this.clock = clock;
+    this.started = clock.getAsLong();
   }
 
   /** @param by returns the region server of this JVM with a name, or null; set before the recorder runs */
@@ -56,8 +64,8 @@ public final class ServerRoles {
   private void nameServers() {
     for (ServerComponent wal : wals) {
       String name = wal.serverName();
-      if (name != null) {
-        found.computeIfAbsent(name, finder);
+      if (name != null && !found.containsKey(name)) {
+        searches.computeIfAbsent(name, absent -> new Search()).search(name);
       }
     }
   }
@@ -153,5 +161,27 @@ public final class ServerRoles {
   /** Returns true if all known region server threads have ended, so that waiting for their WALs is useless. */
   boolean serversAreGone() {
     return !servers.isEmpty() && servers.stream().allMatch(ServerComponent::isOver);
+  }
+
+  /**
+   * The search for one server. It looks at all threads of the JVM each time, so the pauses grow, to a minute. They are
+   * short at first: the server's thread may be about to start.
+   */
+  private final class Search {
+    private final Alarm next = new Alarm(clock);
+    private long pause = FIRST_PAUSE_MS;
+
+    private void search(String name) {
+      if (!next.isDue()) {
+        return;
+      }
+      ServerComponent server = finder.apply(name);
+      if (server == null) {
+        next.set(pause);
+        pause = Math.min(LAST_PAUSE_MS, 2 * pause);
+      } else {
+        found.put(name, server);
+      }
+    }
   }
 }

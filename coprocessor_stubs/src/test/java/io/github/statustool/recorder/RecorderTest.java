@@ -480,6 +480,31 @@ class RecorderTest {
     assertEquals(1, alone.roles().running().size());
   }
 
+  /** Each look takes all threads of the JVM. */
+  @Test
+  void aServerThatIsNotOfThisJvmIsLookedForLessAndLessOften() {
+    ServerRoles roles = new ServerRoles(clock::get);
+    AtomicLong asked = new AtomicLong();
+    AtomicLong last = new AtomicLong();
+    roles.findServers(name -> {
+      asked.incrementAndGet();
+      last.set(clock.get());
+      return clock.get() > 1_700_003_700_000L ? server : null;
+    });
+    roles.watchWal(wal);
+    for (int i = 0; i < 3_600; i++) {
+      roles.refresh();
+      roles.refresh();
+      clock.addAndGet(1_000);
+    }
+    assertEquals(7 + 58, asked.get(), "after 0, 1, 3, 7, 15, 31 and 63 s, and then each minute");
+    assertTrue(clock.get() - last.get() <= 60_000);
+    assertFalse(roles.canListRegions());
+    clock.addAndGet(60_000);
+    roles.refresh();
+    assertTrue(roles.canListRegions(), "it was not given up");
+  }
+
   /** Found by the simulation: cells from before, with later timestamps, stayed, and were read as one with newer ones. */
   @Test
   void theCellsOfAServersRowNeverGetOlder() {
