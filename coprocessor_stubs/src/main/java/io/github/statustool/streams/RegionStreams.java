@@ -40,8 +40,10 @@ final class RegionStreams implements FamilyHeads.Names {
   }
 
   /**
-   * Returns true if replication would ship a part of this edit: at least one of its families has the global scope.
-   * HBase removes the scopes of a replayed edit right after the calling hook, so a replayed edit is never shipped.
+   * Returns true if replication would ship a part of this edit: at least one of its families has the global scope. A
+   * replayed edit does not count. HBase removes its scopes right after the calling hook, but keeps them where bulk
+   * loads are replicated ({@code ReplicationSourceWALActionListener.scopeWALEdits}). No WAL gets one in HBase 2.5 and
+   * 2.6: only the replay to secondary replicas is left, which skips the WAL.
    *
    * @param into receives the number of cells of each such family
    */
