@@ -107,8 +107,9 @@ final class Coverage {
       Long goneSince = seen.get(server);
       boolean isGone = goneSince != null;
       if (!isTracked(server) && (isGone || isOverdue(server, now)) && !traces.neverWrote(server, !isGone)) {
-        LOG.warn("status-tool: region server {} has no {} tracker; coverage starts anew", server,
-            role == ServerRole.WRITER ? "write-time" : "replicate-time");
+        LOG.warn(role == ServerRole.WRITER
+            ? "status-tool: region server {} has no write-time tracker; coverage starts anew"
+            : "status-tool: region server {} has no replicate-time tracker; coverage starts anew", server);
         long since = isGone ? goneSince : now;
         store.put(List.of(new StateRow(CoverageRow.KEY).add(column(role), since, since)));
       }
