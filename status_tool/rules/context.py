@@ -313,10 +313,11 @@ def _question(
 def _interrupted_ms(slave: Header) -> int | None:
     """Return until when a server of the slave ran without the tracker; None: never since its state table was made.
 
-    A file of an earlier version has the coverage of the other tracker.
+    A table that went back has the moment for both, and a finding of its own. A file of an earlier version has the
+    coverage of the other tracker.
     """
-    is_known = slave.state_since_ms is not None and slave.coverage_ms != slave.state_since_ms
-    return slave.coverage_ms if is_known else None
+    is_whole = slave.state_since_ms is None or slave.coverage_ms in (slave.state_since_ms, slave.state_back_ms)
+    return None if is_whole else slave.coverage_ms
 
 
 def _run_findings(context: RunContext) -> Iterator[Finding]:

@@ -68,29 +68,23 @@ final class Coverage {
   }
 
   /** Adds the start of coverage to a row that lacks it. */
-  void addStart(StateRow to, StoredRow row, long first) {
+  void addStart(StateRow to, StoredRow row, long since) {
     if (row.value(column(role)) == null) {
-      long since = start(first);
       to.add(column(role), since, since);
     }
   }
 
-  /** Writes the start of coverage if it is missing. */
+  /**
+   * Writes the start of coverage if it is missing. If it was there before, the table has lost its rows, so coverage
+   * starts now: no tracker can vouch for what was before.
+   */
   void begin(StateStore store, StoredRow row, long first) throws IOException {
     StateRow missing = new StateRow(CoverageRow.KEY);
-    addStart(missing, row, first);
+    addStart(missing, row, begun ? clock.getAsLong() : first);
     if (!missing.columns().isEmpty()) {
       store.putIf(missing, column(role), null);
     }
     begun = true;
-  }
-
-  /**
-   * If the start was there before, the table has lost its rows, so coverage starts now: no tracker can vouch for what
-   * was before.
-   */
-  private long start(long first) {
-    return begun ? clock.getAsLong() : first;
   }
 
   /**

@@ -82,11 +82,12 @@ final class Coverages {
   }
 
   /**
-   * Returns the start of a coverage that this tracker has not known before. Earlier versions have kept that of writers
-   * alone.
+   * Returns the start of a coverage that this tracker has not known before. That of replicators is the table's own, so
+   * that the two differ only after an interruption: before the first of them, none has recorded what arrived. Earlier
+   * versions have kept that of writers alone.
    */
   private long start(Coverage coverage, long kept) {
-    return kept == EVER && coverage.role == ServerRole.REPLICATOR ? EVER : Math.max(started, kept);
+    return coverage.role == ServerRole.REPLICATOR ? kept : Math.max(started, kept);
   }
 
   private static StoredRow row(StateStore store) throws IOException {
