@@ -134,7 +134,9 @@ def comparable(
         theirs = slave.tables.get(table, {}).get(name, ours)
         ttl = min(ours["ttl"], theirs["ttl"])
         expires |= ttl != TTL_FOREVER
-        oldest = FOREVER if ttl == TTL_FOREVER else horizon - ttl * 1000
+        # HBase never stops returning what MIN_VERSIONS keeps, however old it is.
+        is_bounded = ttl != TTL_FOREVER and not (ours["min_versions"] or theirs["min_versions"])
+        oldest = horizon - ttl * 1000 if is_bounded else FOREVER
         families[name.encode()] = Family(min(ours["versions"], theirs["versions"]), oldest)
         doubts += [f"family {name}: {why}" for why in _doubts(ours, theirs, ttl)]
     return Comparable(families, tuple(doubts), horizon - CLOCKS_MS if expires else None, notices)

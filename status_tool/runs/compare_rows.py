@@ -12,12 +12,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Any
 
 from status_tool.clients.config import Settings
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.digests.compare import Limits, Result, TableVerdict, compare, equal_at_once
 from status_tool.digests.counted import NOT_COUNTED, RowsCounted
 from status_tool.digests.differences import Difference, cell_in_words
+from status_tool.digests.digest import FOREVER
 from status_tool.digests.families import Comparable, DescribedCluster, comparable, describe, describe_both
 from status_tool.errors import ConnectionFailed, StatusFileError, StatusToolError
 from status_tool.explain.advice import HOLES
@@ -247,7 +249,16 @@ def _unusable(digests: FiledTable | None, slave: DescribedCluster, question: Que
         return "FILE has no digests of it (`run -m -o FILE --rows=all`), and --master-conf names no master"
     if not {name.encode() for name in question.shipped[table]} <= digests.families.keys():
         return "FILE's digests are not of all families that the peer ships: write FILE again"
-    return None if table in slave.tables else _ABSENT
+    if table not in slave.tables:
+        return _ABSENT
+    if cut_short := [name for name in digests.names if _is_cut_short(digests, slave.tables[table].get(name, {}), name)]:
+        return f"FILE's digests leave out what MIN_VERSIONS of family {', '.join(cut_short)} keeps: write FILE again"
+    return None
+
+
+def _is_cut_short(digests: FiledTable, family: Mapping[str, Any], name: str) -> bool:
+    """Return True if the slave keeps cells that are older than those that were digested, as by an earlier version."""
+    return bool(family.get("min_versions")) and digests.families[name.encode()].oldest != FOREVER
 
 
 def _undecided(question: Question, table: str, reason: str) -> Result:

@@ -12,6 +12,8 @@ import pytest
 from status_tool.clients.config import Settings
 from status_tool.digests.compare import Result, TableVerdict
 from status_tool.digests.differences import MISSING, Difference
+from status_tool.digests.digest import FOREVER, Family
+from status_tool.digests.families import DescribedCluster
 from status_tool.digests.keys import Interval
 from status_tool.digests.requests import _Bell
 from status_tool.errors import ConnectionFailed
@@ -21,11 +23,13 @@ from status_tool.runs.compare_rows import (
     RowsAsked,
     _glance,
     _proofs,
+    _unusable,
     _waiting_for_queues,
     _Way,
     kept_words,
     tables_in_doubt,
 )
+from status_tool.runs.file_digests import FiledTable
 from status_tool.runs.question import Question
 from status_tool.sources.meta import HostedRegion
 from status_tool.vocabulary.header import Header
@@ -115,6 +119,16 @@ def test_a_first_look_that_fails_leaves_each_table_to_itself() -> None:
     assert _glance(_Way(True, lambda *_: EQUAL, fails), names) == {}
     assert _glance(_Way(True, lambda *_: EQUAL, lambda _: {"a": EQUAL}), names) == {"a": EQUAL}
     assert _glance(_Way(True, lambda *_: EQUAL, fails), names[:3]) == {}
+
+
+@pytest.mark.parametrize(("least", "oldest", "is_usable"), [(1, 5, False), (1, FOREVER, True), (0, 5, True)])
+def test_digests_without_what_min_versions_keeps_prove_nothing(least: int, oldest: int, is_usable: bool) -> None:
+    """As an earlier version wrote them."""
+    filed = FiledTable("a", bytes(16), 9, None, {b"f": Family(1, oldest)}, {})
+    slave = cast(DescribedCluster, SimpleNamespace(tables={"a": {"f": {"min_versions": least}}}))
+    reason = _unusable(filed, slave, QUESTION, "a")
+    assert (reason is None) == is_usable
+    assert is_usable or "MIN_VERSIONS of family f" in str(reason)
 
 
 MINUTE_MS = 60_000

@@ -48,6 +48,16 @@ def test_cells_that_may_outlive_their_ttl_are_left_out() -> None:
     assert 0 <= left_out < 60_000
 
 
+@pytest.mark.parametrize(("ours", "theirs"), [(1, 1), (1, 0), (0, 1)])
+def test_what_min_versions_keeps_is_compared_however_old_it_is(ours: int, theirs: int) -> None:
+    """HBase never stops returning it, so that a slave without it has lost rows."""
+    sides = [cluster(f={**PLAIN, "ttl": 2_592_000, "min_versions": least}) for least in (ours, theirs)]
+    how = comparable(sides[0], sides[1], "t", ["f"], ())
+    assert how.families == {b"f": Family(3, FOREVER)}
+    assert "MIN_VERSIONS" in how.doubts[0]
+    assert how.horizon_ms is not None
+
+
 @pytest.mark.parametrize(
     ("ours", "theirs", "word"),
     [
