@@ -17,7 +17,7 @@ from status_tool.digests.counted import NOT_COUNTED, RowsCounted
 from status_tool.digests.coverage import Coverage
 from status_tool.digests.differences import Difference, TableSide, differences
 from status_tool.digests.digest import Sums
-from status_tool.digests.families import Comparable, DescribedCluster
+from status_tool.digests.families import Comparable, DescribedCluster, nothing_lasting
 from status_tool.digests.keys import Interval, TableRange, chunks, cut, tiles
 from status_tool.digests.requests import Asked, Requests
 from status_tool.digests.wire import REQUEST_TABLES, Query
@@ -139,9 +139,10 @@ def compare(
     applied when it returns. With it, a difference is reported only where the sums are seen, unchanged, before such a
     moment and after that was known; without it, one that is stable is.
     """
-    key = os.urandom(16)
-    asked = Query({table: how.families}, key, limits.cut_ms, limits.rate)
     names = _names(how)
+    if (expiring := nothing_lasting(how.families, limits.cut_ms)) is not None:
+        return Result(table, TableVerdict.UNVERIFIABLE, names, reasons=(expiring,), notices=how.notices)
+    asked = Query({table: how.families}, os.urandom(16), limits.cut_ms, limits.rate)
     with ExitStack() as stack:
         # Left last: by Ctrl-C its threads end when the requests are withdrawn.
         pool = stack.enter_context(ThreadPoolExecutor(2))
@@ -169,7 +170,8 @@ def equal_at_once(
     The sums are the master's. Raises `ConnectionFailed`.
     """
     equal: dict[str, Sums] = {}
-    for some in chunks(list(hows), REQUEST_TABLES):
+    lasting = [name for name, how in hows.items() if nothing_lasting(how.families, limits.cut_ms) is None]
+    for some in chunks(lasting, REQUEST_TABLES):
         equal |= _equal_in_one_request(master, slave, {name: hows[name] for name in some}, limits, counted, stop)
     return {
         name: Result(name, TableVerdict.EQUAL, _names(hows[name]), sums, notices=hows[name].notices)

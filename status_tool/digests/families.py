@@ -142,6 +142,15 @@ def comparable(
     return Comparable(families, tuple(doubts), horizon - CLOCKS_MS if expires else None, notices)
 
 
+def nothing_lasting(families: Mapping[bytes, Family], cut_ms: int) -> str | None:
+    """Return why nothing that was written by the cut is compared of a family; None if something is of all."""
+    gone = sorted(name.decode() for name, family in families.items() if family.oldest >= cut_ms)
+    if not gone:
+        return None
+    minutes = HORIZON_MS // 60_000
+    return f"all cells of family {', '.join(gone)} expire (TTL) within {minutes} minutes, so none of them is compared"
+
+
 def _doubts(ours: Mapping[str, Any], theirs: Mapping[str, Any], ttl: int) -> list[str]:
     doubts = []
     if ttl != TTL_FOREVER and (ours["min_versions"] or theirs["min_versions"]):

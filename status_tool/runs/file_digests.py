@@ -20,7 +20,7 @@ from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.digests.compare import Result, TableVerdict
 from status_tool.digests.counted import NOT_COUNTED, RowsCounted
 from status_tool.digests.digest import Family, Sums
-from status_tool.digests.families import Comparable, DescribedCluster, comparable, require_described
+from status_tool.digests.families import Comparable, DescribedCluster, comparable, nothing_lasting, require_described
 from status_tool.digests.keys import Interval, TableRange, chunks, cut, tiles
 from status_tool.digests.requests import Asked, Requests
 from status_tool.digests.wire import REQUEST_TABLES, Query
@@ -74,6 +74,13 @@ class FiledTable:
     def is_outdated(self) -> bool:
         """Return True if cells may have outlived their TTL since."""
         return self.horizon_ms is not None and now_ms() > self.horizon_ms
+
+    @property
+    def unfit(self) -> str | None:
+        """Return why these digests prove nothing; None if they do."""
+        if self.is_outdated:
+            return "FILE's digests are too old: cells may have outlived their TTL since"
+        return nothing_lasting(self.families, self.cut_ms)
 
 
 def doubtful_tables(master: SideFacts, facts: Iterable[Row], regions: Iterable[Row], only: TableFilter) -> list[str]:
@@ -215,9 +222,8 @@ def compare_with_file(
 ) -> Result:
     """Compare the slave's rows with FILE's digests until equal or `wait_s` is over. Raises `ConnectionFailed`."""
     names = filed.names
-    if filed.is_outdated:
-        late = "FILE's digests are too old: cells may have outlived their TTL since"
-        return Result(filed.table, TableVerdict.UNVERIFIABLE, names, reasons=(late,))
+    if (unfit := filed.unfit) is not None:
+        return Result(filed.table, TableVerdict.UNVERIFIABLE, names, reasons=(unfit,))
     asked = Query({filed.table: filed.families}, filed.key, filed.cut_ms)
     deadline = time.monotonic() + wait_s
     waiting, numbers, total = set(filed.ranges), iter(range(1 << 31)), Sums()
@@ -248,7 +254,7 @@ def equal_to_file(
     stop: threading.Event | None = None,
 ) -> Iterator[Result]:
     """Yield the results of tables that are at once as FILE digested them. Raises `ConnectionFailed`."""
-    lasting = [one for one in filed if not one.is_outdated]
+    lasting = [one for one in filed if one.unfit is None]
     by_request: dict[tuple[bytes, int], list[FiledTable]] = {}
     for one in lasting:
         by_request.setdefault((one.key, one.cut_ms), []).append(one)

@@ -195,7 +195,7 @@ def repeat(
     settings: Settings, filed: Mapping[str, FiledTable], within_s: float, stop: threading.Event | None = None
 ) -> Repeated:
     """Digest the ranges on the slave, as many as can be `within_s`. Raises `ConnectionFailed`."""
-    lasting = {name: table for name, table in filed.items() if not table.is_outdated}
+    lasting = {name: table for name, table in filed.items() if table.unfit is None}
     if not lasting:
         return Repeated()
     first = next(iter(lasting.values()))

@@ -8,9 +8,16 @@ from typing import Any
 import pytest
 
 from status_tool.clients.zookeeper import Peer
+from status_tool.digests.compare import TableVerdict
 from status_tool.digests.digest import Family
 from status_tool.digests.keys import Interval
-from status_tool.runs.file_digests import doubtful_tables, filed_tables, shipped_tables
+from status_tool.runs.file_digests import (
+    compare_with_file,
+    doubtful_tables,
+    equal_to_file,
+    filed_tables,
+    shipped_tables,
+)
 from status_tool.runs.question import SideFacts
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.scope import TableFilter
@@ -60,6 +67,17 @@ def test_digests_are_read_as_they_were_written() -> None:
 def test_digests_that_do_not_fit_together_are_none(rows: list[Row]) -> None:
     """What is not known proves nothing."""
     assert filed_tables(rows) == {}
+
+
+def test_digests_of_which_all_cells_expire_soon_prove_nothing() -> None:
+    """They are of no cell at all, as the slave's are."""
+    nobody: Any = None
+    (filed,) = filed_tables([digest(b"", b"")]).values()
+    result = compare_with_file(nobody, filed, 0.0)
+    assert result.verdict is TableVerdict.UNVERIFIABLE
+    assert "all cells of family f expire (TTL) within 20 minutes" in result.reasons[0]
+    assert list(equal_to_file(nobody, [filed])) == []
+    assert filed_tables([digest(b"", b"", families={"f": [3, 4]})])["t"].unfit is None
 
 
 def test_only_what_the_master_cannot_prove_is_digested() -> None:

@@ -14,7 +14,17 @@ from hypothesis import strategies as st
 
 from status_tool.digests import compare as compare_module
 from status_tool.digests import requests as requests_module
-from status_tool.digests.compare import Limits, TableVerdict, _Comparison, _equal_tables, _Findings, _Pair, _verdict
+from status_tool.digests.compare import (
+    Limits,
+    TableVerdict,
+    _Comparison,
+    _equal_tables,
+    _Findings,
+    _Pair,
+    _verdict,
+    compare,
+    equal_at_once,
+)
 from status_tool.digests.coverage import Coverage
 from status_tool.digests.digest import Family, Sums
 from status_tool.digests.families import Comparable
@@ -254,6 +264,17 @@ def until(is_drained: Callable[[], bool]) -> Callable[[], float]:
 def verdict(found: _Findings, *doubts: str) -> TableVerdict:
     """What is said of it."""
     return _verdict(found, Comparable(FAMILIES, doubts, None))[0]
+
+
+def test_a_table_whose_cells_all_expire_soon_is_not_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of it would be compared, on either side; nor is it among many at a first look."""
+    nobody: Any = SimpleNamespace(settings=None)
+    hows = {"t": Comparable({b"f": Family(1), b"g": Family(1, 10)}, (), None), "u": Comparable(FAMILIES, (), None)}
+    result = compare(nobody, nobody, "t", hows["t"], Limits(10))
+    assert (result.verdict, result.sums) == (TableVerdict.UNVERIFIABLE, Sums())
+    assert "all cells of family g expire (TTL) within 20 minutes" in result.reasons[0]
+    monkeypatch.setattr(compare_module, "_equal_in_one_request", lambda _m, _s, some, *_: dict.fromkeys(some, Sums()))
+    assert set(equal_at_once(nobody, nobody, hows, Limits(10))) == {"u"}
 
 
 def test_equal_tables_with_other_regions() -> None:
