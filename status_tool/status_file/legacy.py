@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sized
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, BinaryIO, Self
@@ -16,8 +16,8 @@ from typing import Any, BinaryIO, Self
 import pyarrow as pa
 
 from status_tool.atomic import atomic_write, check_target
-from status_tool.errors import StatusFileError
-from status_tool.printable import safe
+from status_tool.errors import OutputError, StatusFileError
+from status_tool.printable import counted, safe
 from status_tool.status_file.footer import parse_json, time_ms
 from status_tool.status_file.signature import SignKey
 from status_tool.status_file.writer import RowWriter, StatusWriter, conform, split_kinds
@@ -166,14 +166,16 @@ def _batch(kind: str, **columns: pa.Array) -> pa.RecordBatch:
 class LegacyWriter:
     """Context manager that writes the original's JSON: highest write times and checksums.
 
-    It takes the same rows as `StatusWriter`; kinds that the format cannot express are skipped.
+    It takes the same rows as `StatusWriter`; kinds that the format cannot express are skipped. It raises `OutputError`
+    instead of leaving out files, as whoever reads the file would not check them.
     Everything is held until the end: the format is for small clusters and old habits.
     """
 
     def __init__(self, path: str | os.PathLike[str], header: Header) -> None:
         self.header = header
-        self.unchecked = 0
-        """Files that were left out because they have no checksum, which the format cannot express."""
+        self._unchecked = 0
+        """Files whose checksum the format cannot express: they have none, or it is of an algorithm with marks."""
+        self._example = ""
         self._path = path
         self._regions: dict[str, int] = {}
         self._files: dict[str, str] = {}
@@ -186,10 +188,12 @@ class LegacyWriter:
 
     def __enter__(self) -> Self:
         check_target(self._path)
+        self._refuse_unchecked()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
+            self._refuse_unchecked()
             document = {
                 "shutdownTime": self.header.shutdown_ms or 0,
                 "hdfsState": self._files,
@@ -198,6 +202,23 @@ class LegacyWriter:
             with atomic_write(self._path) as stream:
                 json.dump(document, stream, indent=1)
                 stream.write("\n")
+
+    def _refuse_unchecked(self) -> None:
+        """Raise `OutputError` if there is anything of HDFS that the format cannot express."""
+        absent = self.header.hdfs_absent
+        if absent:
+            what = f"{counted(len(absent), 'path')} to check that HDFS does not have ({_listed(absent[0], absent)})"
+        elif self._unchecked:
+            what = (
+                f"{counted(self._unchecked, 'file')} without a plain checksum, as of files that are open, unreadable, "
+                f"encrypted or erasure-coded ({_listed(self._example, range(self._unchecked))})"
+            )
+        else:
+            return
+        raise OutputError(
+            f"cannot write {safe(str(self._path))}: the original's JSON has no place for {what}; write a Parquet FILE, "
+            "with a name that does not end in .json"
+        )
 
     def write(self, rows: pa.RecordBatch | pa.Table) -> None:
         """Take rows of any kinds in any order."""
@@ -217,10 +238,16 @@ class LegacyWriter:
     def _take_files(self, batch: pa.RecordBatch) -> None:
         columns = (batch.column(name).to_pylist() for name in ("path", "algorithm", "checksum"))
         for path, algorithm, checksum in zip(*columns, strict=True):
-            if path is None or algorithm is None or checksum is None:
-                self.unchecked += 1
+            text = f"{algorithm}:{checksum}"
+            if path is None or algorithm is None or checksum is None or not _CHECKSUM.fullmatch(text):
+                self._unchecked += 1
+                self._example = self._example or str(path)
             else:
-                self._files[path] = f"{algorithm}:{checksum}"
+                self._files[path] = text
+
+
+def _listed(first: str, of: Sized) -> str:
+    return f"{safe(first)}{', …' if len(of) > 1 else ''}"
 
 
 def open_writer(path: str | os.PathLike[str], header: Header, key: SignKey | None = None) -> RowWriter:

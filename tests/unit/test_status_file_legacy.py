@@ -183,15 +183,40 @@ def test_written_as_the_original_wrote_it(tmp_path: Path) -> None:
     path = tmp_path / "f.json"
     with LegacyWriter(path, HEADER) as writer:
         writer.write(batch(STREAM, {**STREAM, "origin": 2, "write_ms": 7}, FILE))
-        writer.write(batch({**STREAM, "region": "r2", "write_ms": 3}, {**FILE, "path": "/x", "checksum": None}))
+        writer.write(batch({**STREAM, "region": "r2", "write_ms": 3}))
         writer.header = replace(HEADER, shutdown_ms=12)
     assert json.loads(path.read_text()) == {
         "shutdownTime": 12,
         "hdfsState": {"/a/ü": f"MD5:{'00' * 16}"},
         "hBaseState": {"ab" * 16: 1_700_000_000_000, "r2": 3},
     }
-    assert writer.unchecked == 1
     assert {row["region"]: row["write_ms"] for row in rows_of(path, "stream")}["r2"] == 3
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"checksum": None, "algorithm": None, "state": "open"},
+        {"algorithm": f"{ALGORITHM} encrypted"},
+        {"algorithm": f"{ALGORITHM} RS-6-3-1024k"},
+    ],
+)
+def test_a_file_that_the_format_cannot_express_is_not_left_out(tmp_path: Path, changed: dict[str, Any]) -> None:
+    """The slave would not look for it, and a mark would be refused there."""
+    path = save(tmp_path / "f.json", DOCUMENT)
+    writer = LegacyWriter(path, HEADER)
+    with pytest.raises(OutputError) as refused, writer:
+        writer.write(batch(FILE, {**FILE, "path": "/x", **changed}, {**FILE, "path": "/y", **changed}))
+    assert "2 files without a plain checksum" in str(refused.value)
+    assert "(/x, …); write a Parquet FILE" in str(refused.value)
+    assert json.loads(path.read_text()) == DOCUMENT
+
+
+def test_a_path_that_was_not_there_is_not_left_out(tmp_path: Path) -> None:
+    """It is said before anything is read."""
+    writer = LegacyWriter(tmp_path / "f.json", replace(HEADER, hdfs_absent=("/gone",)))
+    with pytest.raises(OutputError, match=r"1 path to check that HDFS does not have \(/gone\); write a Parquet FILE"):
+        writer.__enter__()
 
 
 def test_a_failed_run_leaves_the_older_file(tmp_path: Path) -> None:
