@@ -52,11 +52,11 @@ def _compare(ours: list[Row], theirs: list[Row]) -> tuple[str, str | None]:
 
 
 def _compare_contents(ours: Row, theirs: Row) -> tuple[str, str | None]:
-    if ours.get("length") is None or theirs.get("length") is None:
-        return "no-checksum", None
-    if ours["length"] != theirs["length"]:
+    # The original tool's FILE has no lengths: there an equal checksum is all that makes a match.
+    are_sized = ours.get("length") is not None and theirs.get("length") is not None
+    if are_sized and ours["length"] != theirs["length"]:
         return "file-differs", f"size differs: {ours['length']} bytes on the master, {theirs['length']} on the slave"
-    if ours["length"] == 0:
+    if are_sized and ours["length"] == 0:
         return "match", None
     read = ours.get("crc32c") is not None and theirs.get("crc32c") is not None
     if read and ours["crc32c"] != theirs["crc32c"]:
@@ -65,12 +65,12 @@ def _compare_contents(ours: Row, theirs: Row) -> tuple[str, str | None]:
             f"content differs: CRC32C: {ours['crc32c']} on the master, {theirs['crc32c']} on the slave",
         )
     known = ours.get("checksum") is not None and theirs.get("checksum") is not None
-    alike = known and ours.get("algorithm") == theirs.get("algorithm")
+    alike = known and ours.get("algorithm") is not None and ours["algorithm"] == theirs.get("algorithm")
     if alike and ours["checksum"] == theirs["checksum"]:
         return "match", None
     if alike and not (ours.get("algorithm") or "").endswith(ENCRYPTED):
         return "file-differs", "checksum differs"
-    if read:
+    if read and are_sized:
         return "match", None
     if not known:
         return "no-checksum", None
