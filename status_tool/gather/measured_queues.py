@@ -87,8 +87,10 @@ def measure(settings: Settings, zookeeper: ZooKeeper) -> Measured:
     """Read the queues, and the lengths of their WALs as far as HDFS can be reached.
 
     The WAL folders are listed first: if a server's folder is gone by then, its WALs had been split before its queues
-    were read.
+    were read. All is of the call or later: a ZooKeeper server that is behind the others would show queues as drained
+    that are not.
     """
+    zookeeper.sync()
     folder, problem = _folder(settings)
     unsplit, writers, extents, lost = None, list[Writer](), dict[str, Extent](), frozenset[str]()
     try:

@@ -10,11 +10,13 @@ from urllib.parse import quote
 
 import pytest
 
+from status_tool.clients.config import Settings, SiteConfig
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
+from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import ConfigurationError
 from status_tool.gather import measured_queues
-from status_tool.gather.measured_queues import Measured, _plausible
+from status_tool.gather.measured_queues import Measured, _plausible, measure
 from status_tool.gather.queue_backlog import has_lengths, has_shipped, why_not_shipped
 from status_tool.rules.lost_wals import lost_wals
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS, QueueFacts, newly_settled, queue_facts, undrained_servers
@@ -294,6 +296,17 @@ def test_a_queue_that_moves_while_it_is_read() -> None:
     found = read_queues(FakeZooKeeper(tree, moves=3))  # type: ignore[arg-type]
     assert (found.consistent, len(found.queues)) == (True, 1)
     assert not read_queues(FakeZooKeeper(tree, moves=100)).consistent  # type: ignore[arg-type]
+
+
+def test_a_zookeeper_server_that_is_behind_shows_no_queue_as_drained() -> None:
+    """What was queued before a look is seen by it."""
+
+    class Behind(FakeZooKeeper):
+        def sync(self) -> None:
+            self.tree = {"a,1,1": {"1": 0}}
+
+    measured = measure(Settings(SiteConfig({})), cast(ZooKeeper, Behind({})))
+    assert [queue.id for queue in measured.queues.queues] == ["1"]
 
 
 def test_hbase_3_is_refused() -> None:
