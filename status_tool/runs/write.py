@@ -33,7 +33,7 @@ from status_tool.runs.question import SideFacts
 from status_tool.runs.sampling import sampling
 from status_tool.sources.arrivals import WitnessSource
 from status_tool.sources.codec import batches
-from status_tool.sources.hdfs_files import endpoint_of
+from status_tool.sources.hdfs_files import HdfsSource, endpoint_of
 from status_tool.sources.interface import Source
 from status_tool.sources.journal import Journal, forget, opened, remove
 from status_tool.sources.state_table import StateTableSource, now_ms
@@ -73,6 +73,8 @@ def write_side(
     with no_process_left(), no_token_left(), journaling(path, request) as (request, journal), ExitStack() as running:
         samples = running.enter_context(_samples(settings, request, path))
         gathered = snapshot(settings, request, say)
+        if journal is not None and (forgotten := journal.keep_only(_journal_owner(gathered))):
+            gathered = _with_notice(gathered, _of_another_hdfs(forgotten, path))
         digested = running.enter_context(_digesting_all(settings, request, gathered, say, progress or Progress()))
         later, facts = 0, list[Row]()
         with ExitStack() as shown, open_writer(path, gathered.header, key) as writer:
@@ -247,6 +249,20 @@ def journaling(path: Path, request: Request) -> Iterator[tuple[Request, Journal 
     remove(where)
 
 
+def _journal_owner(gathered: Snapshot) -> str:
+    """Return the side and its HDFS: by the block pool, which is the same for every client and NameNode, if known."""
+    endpoints = (str(source.endpoint) for source in gathered.sources if isinstance(source, HdfsSource))
+    header = gathered.header
+    return f"{header.side} {header.hdfs_pool_id or next(endpoints, '')}"
+
+
+def _of_another_hdfs(forgotten: int, path: Path) -> str:
+    return (
+        f"the checksums of {counted(forgotten, 'file')} in {journal_path(path)} were not used: --resume found them to "
+        "be of another HDFS, or of the other side"
+    )
+
+
 def streams_written_later(batch: pa.RecordBatch, shutdown_ms: int | None) -> int:
     """Return the number of the batch's streams that were written to after the shutdown time."""
     if shutdown_ms is None:
@@ -261,6 +277,10 @@ def _with_later_writes_notice(gathered: Snapshot, streams: int) -> Snapshot:
         f"{counted(streams, 'stream')} written to after the shutdown time: these writes are not in scope. "
         "If the application has run since, record the shutdown time again"
     )
+    return _with_notice(gathered, note)
+
+
+def _with_notice(gathered: Snapshot, note: str) -> Snapshot:
     header = dataclasses.replace(gathered.header, notices=(*gathered.header.notices, note))
     return dataclasses.replace(gathered, header=header)
 

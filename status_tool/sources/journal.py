@@ -24,6 +24,7 @@ _CREATE = (
     "create table if not exists file (path text primary key, length integer, modified_ms integer,"
     " algorithm text, checksum text, crc32c text) without rowid"
 )
+_CREATE_OWNER = "create table if not exists owner (name text not null)"
 _OPEN: dict[str, Journal] = {}
 _OPEN_LOCK = threading.Lock()
 
@@ -71,7 +72,22 @@ class Journal:
             # It only saves work: what is lost in a power failure is read again.
             self._db.execute("pragma synchronous = off")
             self._db.execute(_CREATE)
+            self._db.execute(_CREATE_OWNER)
             self._db.commit()
+
+    def keep_only(self, owner: str) -> int:
+        """Forget what is not of this owner, an HDFS of one side; returns the number of files that were forgotten.
+
+        What is added from now on is its.
+        """
+        with self._lock, self._clear():
+            if self._db.execute("select name from owner").fetchall() == [(owner,)]:
+                return 0
+            forgotten = self._db.execute("delete from file").rowcount
+            self._db.execute("delete from owner")
+            self._db.execute("insert into owner values (?)", (owner,))
+            self._db.commit()
+            return forgotten
 
     def known(self, row: NewRow, deep: bool) -> NewRow | None:
         """Return the row with its checksum (and CRC if `deep`); None if the file is new or has changed since."""

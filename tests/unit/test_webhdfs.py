@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -453,6 +453,30 @@ def test_an_interrupted_run_is_resumed(fake: FakeHdfs, tmp_path: Path, monkeypat
     write_side(settings, again, output, None, lambda _: None, progress=shown)
     assert shown.said == {"files": (15, 15)}, "of as many as the file before held"
     assert [path.name for path in tmp_path.iterdir()] == ["status"]
+
+
+def test_checksums_of_another_hdfs_or_side_are_not_resumed(fake: FakeHdfs, tmp_path: Path) -> None:
+    """Paths, lengths and times are the same where files were copied with their times; their content need not be."""
+    settings, output = Settings(SiteConfig({}), webhdfs_option=(fake.url,)), tmp_path / "status"
+    resumed = Request("master", 0, hbase=False, hdfs_paths=("/data",), files=FileOptions(journal=""))
+    batches = (batch for part in source(fake).partitions() for batch in source(fake).read(part))
+    listed = next(batch for batch in batches if batch["checksum"].null_count == 0)
+    for owner, side, asked in (
+        (f"master {fake.url}", "master", 14),
+        ("master BP-of-another", "master", 15),
+        (f"master {fake.url}", "slave", 15),
+        (None, "master", 15),
+    ):
+        journal = Journal(str(journal_path(output)))
+        if owner is not None:
+            journal.keep_only(owner)
+        journal.add(listed.slice(0, 1))
+        journal.close()
+        fake.requests.clear()
+        written = write_side(settings, replace(resumed, side=side), output, None, lambda _: None)
+        assert fake.requests["GETFILECHECKSUM"] == asked, (owner, side)
+        said = [notice for notice in written.header.notices if "checksums of 1 file in" in notice]
+        assert len(said) == (asked == 15)
 
 
 def test_a_run_that_fails_says_what_it_keeps(
