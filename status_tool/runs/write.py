@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ from typing import Any, TextIO
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from status_tool import atomic
 from status_tool.atomic import atomic_write
 from status_tool.clients.config import HDFS_PATHS_KEY, Settings
 from status_tool.clients.delegation_tokens import no_token_left
@@ -218,7 +220,8 @@ def counting(
 def journaling(path: Path, request: Request) -> Iterator[tuple[Request, Journal | None]]:
     """Keep checksums beside FILE until it is complete. With `--resume`, uses those of an interrupted run.
 
-    A run that ends early reports what is kept: by `Interrupted` for Ctrl-C or SIGTERM, else in its own error.
+    A run that ends early reports what is kept: by `Interrupted` for Ctrl-C or SIGTERM, else in its own error. Once FILE
+    is in its place, whole, nothing is kept.
     """
     where = journal_path(path)
     if not request.hdfs:
@@ -228,11 +231,12 @@ def journaling(path: Path, request: Request) -> Iterator[tuple[Request, Journal 
         remove(where)
     journal = opened(str(where))
     files = dataclasses.replace(request.files, journal=str(where) if len(journal) else None)
+    before = len(atomic.written)
     try:
         yield dataclasses.replace(request, files=files), journal
     except BaseException as error:
         kept = len(journal)
-        if not kept:
+        if not kept or os.fspath(path) in atomic.written[before:]:
             remove(where)
             raise
         journal.close()

@@ -479,6 +479,28 @@ def test_checksums_of_another_hdfs_or_side_are_not_resumed(fake: FakeHdfs, tmp_p
         assert len(said) == (asked == 15)
 
 
+def test_an_interruption_once_file_is_there_does_not_deny_it(
+    fake: FakeHdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is whole, so that there is nothing to resume; an older file of that name is not taken for it."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("status_tool.runs.write.prune_witnesses", interrupted)
+    output = tmp_path / "status"
+    (tmp_path / "paths").write_text("/data\n")
+    where = ("--only", "hdfs", "-f", str(tmp_path / "paths"), "--webhdfs", fake.url)
+    assert main(["run", "-m", "-o", str(output), *where]) == 130
+    assert capsys.readouterr().err.strip().splitlines()[-1] == "status-tool: interrupted"
+    with open_status(output) as file:
+        assert file.counts["file"] == 15
+    assert not journal_path(output).exists()
+    monkeypatch.setattr("status_tool.runs.write.counting", interrupted)
+    assert main(["run", "-m", "-o", str(output), *where]) == 130
+    assert "nothing was written" in capsys.readouterr().err
+
+
 def test_a_run_that_fails_says_what_it_keeps(
     fake: FakeHdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
