@@ -52,7 +52,7 @@ def tell(settings: Settings, asked: PointAsked, max_age_s: float | None, files: 
 
 
 def exit_code_of(point: RecoveryPoint, limit_s: float) -> int:
-    """Return 0 for a fresh point, 1 for one older than allowed, 3 for none."""
+    """Return 0 for a fresh point, 1 for one older than allowed, 3 for none, or for one that lies ahead."""
     if point.age_ms is None:
         return EXIT_UNVERIFIABLE
     return EXIT_COMPLETE if point.age_ms <= limit_s * 1000 else EXIT_INCOMPLETE
@@ -62,7 +62,7 @@ def point_document(point: RecoveryPoint, limit_s: float) -> dict[str, Any]:
     """Return the document for `--json`."""
     code = exit_code_of(point, limit_s)
     return {
-        "verdict": _WORDS[code],
+        "verdict": _WORDS[code] if point.ahead_ms is None else "ahead",
         "exit_code": code,
         "recovery_point_ms": point.point_ms,
         "age_ms": point.age_ms,
@@ -103,7 +103,7 @@ def lines_of(point: RecoveryPoint, limit_s: float) -> Iterator[str]:
 
 def sentences_of(point: RecoveryPoint, limit_s: float) -> Iterator[str]:
     """Yield the text about the whole."""
-    if point.point_ms is None or point.age_ms is None:
+    if point.point_ms is None:
         yield f"There is NO recovery point: {point.held_back_by}"
     else:
         skew = "" if point.skew_ms is None else f", which differ by at most {point.skew_ms / 1000:.1f} s"
@@ -111,14 +111,23 @@ def sentences_of(point: RecoveryPoint, limit_s: float) -> Iterator[str]:
             f"Everything that master {point.master_cluster_id} acknowledged before {iso(point.point_ms)} on its "
             f"clocks{skew}, is here."
         )
-        older = "" if point.age_ms <= limit_s * 1000 else f", older than the {limit_s:g} s that are allowed"
-        yield f"That is {duration(point.age_ms)} ago{older}."
+        yield _age_words(point, limit_s)
         if point.evidence != Evidence.EXACT:
             yield f"Not every entry of every stream is traced: the evidence is {point.evidence}."
         if point.limits:
             yield f"Limits of this answer: {'; '.join(point.limits)}."
         if point.held_back_by is not None:
             yield f"What was published later is not complete: {point.held_back_by}"
+
+
+def _age_words(point: RecoveryPoint, limit_s: float) -> str:
+    if point.age_ms is None:
+        return (
+            f"That is {duration(point.ahead_ms or 0)} AHEAD of this host's clock, so its age is not known: set right "
+            "the clock of the host that runs `publish`, or this one's."
+        )
+    older = "" if point.age_ms <= limit_s * 1000 else f", older than the {limit_s:g} s that are allowed"
+    return f"That is {duration(point.age_ms)} ago{older}."
 
 
 def _table_words(point: RecoveryPoint, table: TablePoint) -> Iterator[str]:

@@ -43,7 +43,8 @@ def recovery_point(
 ) -> int:
     """Print up to when everything is proven to be on this slave, from what `publish` has sent. Reads the slave only.
 
-    Exit code 0 the point is fresh, 1 older than --max-age, 2 error, 3 there is none.
+    Exit code 0 the point is fresh, 1 older than --max-age, 2 error, 3 there is none, or it lies ahead of
+    this host's clock.
     """
     one = SimpleNamespace(**options)
     scope = streams_of(one)

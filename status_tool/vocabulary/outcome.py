@@ -250,6 +250,9 @@ class Folder:
     files: dict[str, int]
 
 
+AHEAD_MS = 30_000
+"""Difference that clocks may have: a time of another host that lies further ahead of this one's is not believed."""
+
 LAG_BOUNDS_MS = (1_000, 10_000, 60_000, 600_000, 3_600_000, 86_400_000)
 
 
@@ -356,6 +359,14 @@ class RecoveryPoint:
         return {"": self.point_ms, **{name: table.point_ms for name, table in self.tables.items()}}
 
     @property
+    def ahead_ms(self) -> int | None:
+        """Return how far the point lies ahead of this host's clock, if that is more than clocks may differ."""
+        ahead_ms = 0 if self.point_ms is None else self.point_ms - self.read_ms
+        return ahead_ms if ahead_ms > AHEAD_MS else None
+
+    @property
     def age_ms(self) -> int | None:
-        """Age of the point by this host's clock; None without a point."""
-        return None if self.point_ms is None else max(0, self.read_ms - self.point_ms)
+        """Age of the point by this host's clock; None without a point, or if it lies ahead."""
+        if self.point_ms is None or self.ahead_ms is not None:
+            return None
+        return max(0, self.read_ms - self.point_ms)

@@ -351,6 +351,20 @@ def test_what_the_point_does_not_cover_is_told() -> None:
     assert "; ".join(point_document(answer, 1e9)["limits"]) == limits
 
 
+def test_a_point_ahead_of_this_clock_is_not_fresh() -> None:
+    """The publisher's clock is wrong, or this one. Clocks may differ by half a minute."""
+    point_ms = cast(int, ANSWER.point_ms)
+    ahead = replace(ANSWER, read_ms=point_ms - 30_001)
+    document = point_document(ahead, 1e9)
+    assert (exit_code_of(ahead, 1e9), document["verdict"], document["age_ms"]) == (3, "ahead", None)
+    assert document["recovery_point_ms"] == point_ms
+    lines = list(lines_of(ahead, 1e9))
+    assert "AHEAD of this host's clock" in lines[1]
+    assert "runs `publish`" in lines[1]
+    near = replace(ANSWER, read_ms=point_ms - 30_000)
+    assert (exit_code_of(near, 0.0), near.age_ms) == (0, 0)
+
+
 def test_the_page_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a picture where there is a time to draw; without a point it is no verdict of completeness."""
     none = replace(ANSWER, point_ms=None, newest_ms=None, tables={})
