@@ -29,16 +29,18 @@ from status_tool.cli.running import Output, checked, failure_in_metrics, write_r
 from status_tool.cli.signals import end_within, received
 from status_tool.clients.kerberos import forget_tickets
 from status_tool.errors import EXIT_ERROR, ConfigurationError, Interrupted
+from status_tool.printable import duration
 from status_tool.report.html_report import HtmlReporter
 from status_tool.report.metrics import Before, MetricsReporter
 from status_tool.report.progress import Shown, make_progress, set_shown
 from status_tool.runs.recovery import PointAsked, find_point
 from status_tool.runs.write import unasked, write_side
+from status_tool.sources.state_table import now_ms
 from status_tool.spark import jvm
 from status_tool.spark.session import forget_session, spark_session
 from status_tool.spark.settings import is_short, take_spark
 from status_tool.status_file.reader import created_ms
-from status_tool.vocabulary.outcome import Moment, Outcome
+from status_tool.vocabulary.outcome import AHEAD_MS, Moment, Outcome
 from status_tool.watch.history import CheckRound, History
 from status_tool.watch.http_pages import HttpPages, Pages
 from status_tool.watch.rounds import Rhythm, document_of, line_of, rounds
@@ -268,23 +270,31 @@ class _Watcher:
 def newest_file(folder: Path) -> Path:
     """Return the status file of a folder that was written last, wherever and whenever it was copied here.
 
-    A file that does not say when it was written counts by its modification time, so that the newest file is never
-    passed over because it is damaged: its round ends by an error. Hidden files are still being written. Raises
-    `ConfigurationError`.
+    A file counts by the time that it states, or by its modification time if that is earlier, so that the newest file is
+    passed over neither because it is damaged (its round ends by an error), nor for one of a host whose clock was ahead.
+    Hidden files are still being written. Raises `ConfigurationError`, also if the newest lies ahead of this host's
+    clock.
     """
     try:
         found = [entry for entry in os.scandir(folder) if entry.is_file() and not entry.name.startswith(".")]
-        return Path(max(found, key=_written).path)
+        (written_ms, *_), path = max((_written(entry), entry.path) for entry in found)
     except OSError as error:
         raise ConfigurationError(f"cannot read --from {folder}: {error.strerror}") from None
     except ValueError:
         raise ConfigurationError(f"--from {folder}: no status file is there yet") from None
+    if (ahead_ms := written_ms - now_ms()) > AHEAD_MS:
+        raise ConfigurationError(
+            f"{path} is dated {duration(ahead_ms)} ahead of this host's clock, and may hide newer files: set right the "
+            "clock of the host that wrote it, or this one's, and remove the file, or write it again"
+        )
+    return Path(path)
 
 
 def _written(entry: os.DirEntry[str]) -> tuple[int, int, str]:
     modified_ns = entry.stat().st_mtime_ns
     stated_ms = created_ms(entry.path)
-    return modified_ns // 1_000_000 if stated_ms is None else stated_ms, modified_ns, entry.name
+    modified_ms = modified_ns // 1_000_000
+    return modified_ms if stated_ms is None else min(stated_ms, modified_ms), modified_ns, entry.name
 
 
 def _text(write: Callable[[io.StringIO], None]) -> str:

@@ -12,12 +12,13 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from status_tool.errors import StatusFileError
 from status_tool.vocabulary.details import fits, is_number, is_text, list_of, loads
 from status_tool.vocabulary.names import PUBLISHED_FAMILY
+from status_tool.vocabulary.outcome import AHEAD_MS
 
 CELL_BYTES = 1 << 20
 LAYOUT_VERSION = 2
@@ -62,12 +63,23 @@ class Closing:
     parts: tuple[FilePart, ...]
     """In the order in which they make up the file."""
     barrier_ms: int
-    """When the file's barrier was issued: it only rises from one file of a cluster to the next."""
+    """When the file's barrier was issued."""
     cut_ms: int
     interval_ms: int
     """How often the publisher publishes."""
     half: str
     """As in the file's header."""
+    put_ms: int | None = field(default=None, compare=False)
+    """When HBase got the row, on the clock of the master's region server; None: not known."""
+
+    @property
+    def order(self) -> tuple[int, int, str]:
+        """Return a key that rises from one file of a cluster to the next.
+
+        A file is older than its row, so that one of a publisher whose clock was ahead hides none that is newer.
+        """
+        is_ahead = self.put_ms is not None and self.barrier_ms - self.put_ms > AHEAD_MS
+        return (self.put_ms or 0) if is_ahead else self.barrier_ms, self.barrier_ms, self.name
 
     @property
     def key(self) -> bytes:
@@ -100,7 +112,7 @@ def new_name(barrier_ms: int) -> str:
     return f"{barrier_ms:013d}-{os.urandom(4).hex()}"
 
 
-def closing_of(key: bytes, value: bytes) -> Closing:
+def closing_of(key: bytes, value: bytes, put_ms: int | None = None) -> Closing:
     """Return the closing row with this key and cell; `StatusFileError` for one that this version cannot read."""
     kind, cluster_id, name = ([*key.decode(errors="replace").split("/"), "", ""])[:3]
     try:
@@ -114,4 +126,5 @@ def closing_of(key: bytes, value: bytes) -> Closing:
     if kind != "c" or not cluster_id or not name or version != LAYOUT_VERSION or not fits(found, _FIELDS):
         raise StatusFileError("its closing row cannot be parsed")
     parts = tuple(FilePart(*part) for part in found["parts"])
-    return Closing(cluster_id, name, parts, half=found["half"], **{field: found[field] for field in _NUMBERS})
+    numbers = {number: found[number] for number in _NUMBERS}
+    return Closing(cluster_id, name, parts, half=found["half"], put_ms=put_ms, **numbers)

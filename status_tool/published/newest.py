@@ -8,10 +8,12 @@ from pathlib import Path
 from status_tool.clients.config import Settings
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import StatusFileError, UsageError
-from status_tool.printable import iso
+from status_tool.printable import duration, iso
 from status_tool.published.layout import Closing
 from status_tool.published.table import Published, PublishedTable
+from status_tool.sources.state_table import now_ms
 from status_tool.status_file.signature import SignKey
+from status_tool.vocabulary.outcome import AHEAD_MS
 
 TRIED = 50
 """So many of the newest are tried: those that are still arriving are few, and those that refer to parts which this
@@ -61,11 +63,22 @@ def fetch_newest(
         except StatusFileError as error:
             errors.append(str(error))
         else:
-            return [*notices, *errors, f"checking against the status file published at {iso(closing.barrier_ms)}"]
+            which = f"checking against the status file published at {iso(closing.barrier_ms)}"
+            return [*notices, *errors, f"{which}{_ahead_words(closing)}"]
     what = "status file with HDFS files" if with_files else "status file"
     # Of the newest, which is the one that should be here.
     why = f" ({[*errors, *notices][0]})" if errors or notices else ""
     raise StatusFileError(
         f"no {what} of {'a master' if wanted is None else f'the master {wanted}'} that was published to this cluster "
         f"is here in whole{why}: run `status-tool publish` on the master"
+    )
+
+
+def _ahead_words(closing: Closing) -> str:
+    ahead_ms = closing.barrier_ms - now_ms()
+    if ahead_ms <= AHEAD_MS:
+        return ""
+    return (
+        f", which is {duration(ahead_ms)} AHEAD of this host's clock: set right the clock of the host that runs "
+        "`publish`, or this one's"
     )

@@ -41,7 +41,7 @@ class Published:
     """Content of the table."""
 
     closings: tuple[Closing, ...] = ()
-    """Newest barrier first."""
+    """Newest first."""
     unreadable: tuple[str, ...] = ()
     """Why closing rows cannot be read, each reason once."""
 
@@ -126,10 +126,10 @@ class PublishedTable(NamedTable):
         unreadable: dict[str, None] = {}
         for key, cells in scan(self.endpoint, self.name, *CLOSING_ROWS, [CLOSING]):
             try:
-                found.append(closing_of(key, cells[CLOSING][0]))
+                found.append(closing_of(key, *cells[CLOSING]))
             except StatusFileError as error:
                 unreadable[str(error)] = None
-        found.sort(key=lambda one: (one.barrier_ms, one.name), reverse=True)
+        found.sort(key=lambda one: one.order, reverse=True)
         return Published(tuple(found), tuple(unreadable))
 
     def fetch(self, closing: Closing, path: Path, key: SignKey | None = None) -> None:

@@ -306,7 +306,7 @@ class _Search:
         from_ms = self.at(number).lacks_from_ms(table)
         if from_ms is None:
             return None
-        return bisect_left(self._files, -from_ms, key=lambda file: -file.barrier_ms)
+        return bisect_left(self._files, -from_ms, key=lambda file: -file.order[0])
 
     def tables(self) -> frozenset[str]:
         """Return the tables in scope of the newest file that could be used."""

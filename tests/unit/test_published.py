@@ -30,6 +30,7 @@ from status_tool.published.layout import CELL_BYTES, Closing, FilePart, closing_
 from status_tool.published.newest import fetch_newest, of_one_master
 from status_tool.published.publisher import Turns, put_file
 from status_tool.published.table import PUT_AGAIN_S, Published, PublishedTable, SentParts
+from status_tool.sources.state_table import now_ms
 from status_tool.status_file.footer import HEADER_KEY
 from status_tool.status_file.parts import parts_of
 from status_tool.status_file.reader import open_status
@@ -48,6 +49,8 @@ class Rows:
 
     def __init__(self) -> None:
         self.stored: dict[bytes, dict[bytes, bytes]] = {}
+        self.put_ms: dict[bytes, int] = {}
+        """Timestamps of rows; 0 where none is here."""
         self.fails_after: int | None = None
         """After so many puts, HBase cannot be reached."""
         self.families = [b"published:"]
@@ -92,7 +95,7 @@ def hbase(monkeypatch: pytest.MonkeyPatch) -> Rows:
     def scan(_: ThriftEndpoint, _table: str, start: bytes, stop: bytes, _columns: Any) -> Iterator[Any]:
         for key, cells in sorted(rows.stored.items()):
             if start <= key < stop:
-                yield key, {name: (value, 0) for name, value in cells.items()}
+                yield key, {name: (value, rows.put_ms.get(key, 0)) for name, value in cells.items()}
 
     def check_and_put(_: Any, _table: str, row: bytes, column: bytes, known: bytes | None, value: bytes) -> bool:
         if rows.stored.get(row, {}).get(column) != known:
@@ -400,6 +403,25 @@ def test_the_newest_comes_first_whatever_came_first(published: PublishedTable, h
         one = Closing(CLUSTER, new_name(barrier), (PART,), barrier, barrier, 1, "hbase")
         hbase.stored[one.key] = {b"published:c": one.value()}
     assert [one.barrier_ms for one in published.published().closings] == [30, 20, 10]
+
+
+def test_a_publisher_whose_clock_was_ahead_hides_nothing_newer(
+    published: PublishedTable, hbase: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HBase's own time tells that its file is older; of that one alone, it is told whose clock is wrong."""
+    monkeypatch.setattr(newest, "own_cluster_id", lambda _: "own")
+    monkeypatch.setattr(PublishedTable, "require", lambda _: None)
+    began_ms = now_ms() - 120_000
+    for number, barrier_ms in enumerate((began_ms + 86_400_000, began_ms + 60_000, began_ms + 30_000)):
+        file = status(tmp_path / f"{number}", replace(HEADER, barrier_issued_ms=barrier_ms))
+        closing, _ = put_file(published, file, 1, SentParts())
+        hbase.put_ms[closing.key] = barrier_ms if number else began_ms
+    assert [one.barrier_ms - began_ms for one in published.published().closings] == [60_000, 30_000, 86_400_000]
+    assert "AHEAD" not in fetch_newest(SITE, None, tmp_path / "copy", with_files=False)[-1]
+    for closing in published.published().closings[:2]:
+        del hbase.stored[closing.key]
+    told = fetch_newest(SITE, None, tmp_path / "copy", with_files=False)[-1]
+    assert "AHEAD of this host's clock: set right the clock of the host that runs `publish`" in told
 
 
 def test_what_this_cluster_published_itself_proves_nothing_here() -> None:

@@ -10,6 +10,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -291,6 +292,20 @@ def test_an_old_file_that_was_copied_last_is_not_the_newest(tmp_path: Path) -> N
     assert newest_file(tmp_path) == tmp_path / "new"
     os.utime(half, (3, 3))
     assert newest_file(tmp_path) == half
+
+
+def test_a_file_of_a_clock_that_was_ahead_hides_no_newer_one(tmp_path: Path) -> None:
+    """It cannot have been written after it came here; where even that lies ahead, the round ends by an error."""
+    now_s = time.time()
+    for name, stated_s, modified_s in (("ahead", now_s + 86_400, now_s - 60), ("newer", now_s - 30, now_s - 20)):
+        header = Header("master", "m", created_ms=int(stated_s * 1000), cut_ms=1)
+        with StatusWriter(tmp_path / name, header):
+            pass
+        os.utime(tmp_path / name, (modified_s, modified_s))
+    assert newest_file(tmp_path) == tmp_path / "newer"
+    os.utime(tmp_path / "ahead", (now_s + 3_600, now_s + 3_600))
+    with pytest.raises(ConfigurationError, match=r"ahead is dated .* ahead of this host's clock, and may hide newer"):
+        newest_file(tmp_path)
 
 
 @pytest.mark.parametrize(
