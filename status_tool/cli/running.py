@@ -120,17 +120,26 @@ def write_reports(outcome: Outcome, output: Output, history: Sequence[Moment] = 
 
 
 def write_file(
-    settings: Settings, request: Request, output: Path, debug_dir: Path | None, as_json: bool, key: SignKey | None
+    settings: Settings,
+    request: Request,
+    output: Path,
+    debug_dir: Path | None,
+    as_json: bool,
+    key: SignKey | None,
+    *,
+    asks_samples: bool = False,
 ) -> int:
-    """Run `run -o`: write one side's status to a file.
+    """Run `run -o`: write one side's status to a file. `asks_samples`: whether `--sample` was given.
 
     Raises `UsageError` if all of the master's HDFS would be read unasked, and what `write_side` raises.
     """
     read = unasked(settings, request)
     with make_progress() as progress:
         written = write_side(settings, request, output, debug_dir, progress.step, key, progress)
-    unnamed = () if read is None else (read,)
-    for notice in (*unnamed, *written.header.notices, *(f"{server}: unverifiable" for server in written.unsettled)):
+    told = [] if read is None else [read]
+    if asks_samples and written.unsampled:
+        told.append(f"--sample: FILE holds no samples of rows: {written.unsampled}")
+    for notice in (*told, *written.header.notices, *(f"{server}: unverifiable" for server in written.unsettled)):
         print(f"status-tool: {safe(notice)}", file=sys.stderr)
     if as_json:
         print(json.dumps(_summary(written, output)))

@@ -124,7 +124,9 @@ class LiveRounds:
             first = pool.submit(self._read)
             with self._rows(pool, first) as rows, session_of(self.check) as spark:
                 outcome = self._until_decided(spark, first.result(), samples, rows)
-                return _with_notices(outcome, *self.told, samples().notice(_lacking(outcome)))
+                is_asked = any(one.flag == "--sample" for one in self.check.given) and self.check.sample_s > 0
+                sampled = samples().notice(_lacking(outcome), is_asked=is_asked)
+                return _with_notices(outcome, *self.told, sampled)
 
     def _until_decided(self, spark: SparkSession, sides: Both, samples: Repeating, compared: Comparing) -> Outcome:
         # With proofs by rows the comparison is repeated: files get what the rows have settled.

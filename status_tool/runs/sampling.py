@@ -12,7 +12,7 @@ import os
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -52,29 +52,36 @@ UNHEARD = 0.5
 """Where no server has answered in this share of the time, none is waited for: a tracker looks each second."""
 
 
+@dataclass(frozen=True)
+class Taken:
+    """The master's samples."""
+
+    rows: Sequence[NewRow] = ()
+    """FILE's `sample` rows."""
+    problem: str = ""
+    """Why there are none, if that is known."""
+
+
 @contextmanager
-def sampling(settings: Settings, only: TableFilter, within_s: float) -> Iterator[Callable[[], list[NewRow]]]:
-    """Sample the master's rows meanwhile.
-
-    The yielded function returns FILE's `sample` rows; none if a sample failed.
-    """
-    with _beside(lambda stop: _sample(settings, only, within_s, stop), list[NewRow]()) as rows:
-        yield rows
+def sampling(settings: Settings, only: TableFilter, within_s: float) -> Iterator[Callable[[], Taken]]:
+    """Sample the master's rows meanwhile. The yielded function returns the samples; none if one failed."""
+    with _beside(lambda stop: Taken(_sample(settings, only, within_s, stop)), lambda why: Taken(problem=why)) as taken:
+        yield taken
 
 
 @contextmanager
-def _beside(work: Callable[[threading.Event], _T], nothing: _T) -> Iterator[Callable[[], _T]]:
+def _beside(work: Callable[[threading.Event], _T], failed: Callable[[str], _T]) -> Iterator[Callable[[], _T]]:
     """Run in a background thread.
 
-    The yielded function waits for the result; it returns `nothing` if the work failed.
+    The yielded function waits for the result; it returns that of `failed`, with the reason, if the work failed.
     """
     stop = threading.Event()
 
     def done() -> _T:
         try:
             return future.result()
-        except StatusToolError:
-            return nothing
+        except StatusToolError as error:
+            return failed(str(error))
 
     with ThreadPoolExecutor(1, "row-samples") as pool:
         future = pool.submit(work, stop)
@@ -152,11 +159,17 @@ class Repeated:
     unequal: tuple[TableRange, ...] = ()
     rows: int = 0
     """In those that are equal."""
+    problem: str = ""
+    """Why there are none, if that is known."""
 
-    def notice(self, incomplete: Collection[str] = ()) -> str | None:
-        """Return the result in words. `incomplete` are the tables with streams that have not arrived in whole."""
+    def notice(self, incomplete: Collection[str] = (), *, is_asked: bool = False) -> str | None:
+        """Return the result in words. `incomplete` are the tables with streams that have not arrived in whole.
+
+        Where nothing was compared, only a user who has asked for it (`--sample`) is told.
+        """
         if not (self.equal or self.unequal):
-            return None
+            why = self.problem or "no region server here has digested one in time, or FILE's are too old (TTL)"
+            return f"--sample: none of FILE's random ranges was compared: {why}" if is_asked else None
         ranges, tables = len(self.equal), len({part.table for part in self.equal})
         text = (
             f"{counted(self.rows, 'row')} in {counted(ranges, 'random range')} of {counted(tables, 'table')} compared "
@@ -187,7 +200,7 @@ def _tables_of(parts: Iterable[TableRange]) -> str:
 def repeating(settings: Settings, rows: Iterable[Row], within_s: float) -> Iterator[Callable[[], Repeated]]:
     """Let the slave digest FILE's samples meanwhile. The yielded function returns the result."""
     filed = filed_samples(rows)
-    with _beside(lambda stop: repeat(settings, filed, within_s, stop), Repeated()) as result:
+    with _beside(lambda stop: repeat(settings, filed, within_s, stop), lambda why: Repeated(problem=why)) as result:
         yield result
 
 

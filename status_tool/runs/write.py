@@ -32,7 +32,7 @@ from status_tool.report.progress import Progress
 from status_tool.rules.tables import AGE_COLUMNS
 from status_tool.runs.file_digests import digest_rows, doubtful_tables, shipped_tables
 from status_tool.runs.question import SideFacts
-from status_tool.runs.sampling import sampling
+from status_tool.runs.sampling import Taken, sampling
 from status_tool.sources.arrivals import WitnessSource
 from status_tool.sources.codec import batches
 from status_tool.sources.hdfs_files import HdfsSource, endpoint_of
@@ -44,7 +44,7 @@ from status_tool.status_file.reader import open_status
 from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.header import MASTER, Header
 from status_tool.vocabulary.names import is_legacy_name, journal_path
-from status_tool.vocabulary.schema import NewRow, Row
+from status_tool.vocabulary.schema import Row
 
 Say = Callable[[str], None]
 
@@ -56,6 +56,8 @@ class Written:
     header: Header
     rows: dict[str, int]
     unsettled: tuple[str, ...] = field(default=())
+    unsampled: str = ""
+    """Why it holds no samples of rows although they were to be taken; empty if it holds some."""
 
 
 def write_side(
@@ -98,7 +100,8 @@ def write_side(
                     writer.write(batch)
             for batch in digested().read(0):
                 writer.write(batch)
-            for batch in batches(samples()):
+            taken = samples()
+            for batch in batches(taken.rows):
                 writer.write(batch)
             writer.header = dataclasses.replace(writer.header, read_until_ms=now_ms())
             if later:
@@ -107,7 +110,7 @@ def write_side(
     if debug_dir is not None:
         with open_status(path, witnessed=True) as written:
             dump_rows(written.rows(), debug_dir)
-    return Written(gathered.header, writer.counts, gathered.unsettled)
+    return Written(gathered.header, writer.counts, gathered.unsettled, _unsampled(request, taken))
 
 
 def prune_witnesses(gathered: Snapshot, say: Say) -> None:
@@ -121,11 +124,25 @@ def prune_witnesses(gathered: Snapshot, say: Say) -> None:
             source.prune(header.barrier_issued_ms)
 
 
-def _samples(settings: Settings, request: Request, path: Path) -> AbstractContextManager[Callable[[], list[NewRow]]]:
-    """Begin to sample at once, while the trackers are waited for. The original's format has no place for samples."""
-    if request.side != MASTER or not request.hbase or not request.sample_s or is_legacy_name(path):
-        return nullcontext(list)
+def _samples(settings: Settings, request: Request, path: Path) -> AbstractContextManager[Callable[[], Taken]]:
+    """Begin to sample at once, while the trackers are waited for."""
+    if not _is_sampled(request):
+        return nullcontext(Taken)
+    if is_legacy_name(path):
+        return nullcontext(lambda: Taken(problem="the original's JSON has no place for them"))
     return sampling(settings, request.only, request.sample_s)
+
+
+def _is_sampled(request: Request) -> bool:
+    return request.side == MASTER and request.hbase and request.sample_s > 0
+
+
+def _unsampled(request: Request, taken: Taken) -> str:
+    """Return why there are no samples although they were to be taken; empty if there are."""
+    if taken.rows or not _is_sampled(request):
+        return ""
+    late = f"no region server has digested one within {request.sample_s:g} s, or no table is replicated"
+    return taken.problem or late
 
 
 @contextmanager

@@ -95,7 +95,8 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     tickets: list[tuple[Any, ...]] = []
 
     def note(name: str) -> Any:
-        def noted(*arguments: Any) -> int:
+        def noted(*arguments: Any, **named: Any) -> int:
+            arguments += (*named.items(),)
             trusted = [getattr(one, "trust", "") for one in arguments]
             calls.append(f"{name}{arguments!r}{modes[-1:]}{shown[-1:]}{trusted}{tickets[-1:]}")
             raise _Reached("here")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,11 +19,12 @@ from status_tool.errors import ConnectionFailed
 from status_tool.gather.snapshot import Snapshot
 from status_tool.runs import live_rounds
 from status_tool.runs.answer import Last
-from status_tool.runs.check import Check
+from status_tool.runs.check import Check, GivenOption
 from status_tool.runs.compare_rows import RowsAsked
 from status_tool.runs.file_check import FixedMaster
 from status_tool.runs.live_rounds import Look, Master
 from status_tool.runs.master_side import MasterSide
+from status_tool.runs.sampling import Repeated
 from status_tool.runs.slave_side import Scratch
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import HBaseOutcome, Outcome, Overview
@@ -138,6 +139,23 @@ def test_a_doubt_ends_it_where_nobody_can_settle_it(
     ends = not (unsettled or left_open)
     expected = Verdict.UNVERIFIABLE if ends else Verdict.COMPLETE
     assert seen.run(Watched(seen, left_open), math.inf).verdict is expected
+
+
+@pytest.mark.parametrize(
+    ("flag", "sample_s", "is_told"), [("--sample", 5.0, True), ("--wait", 5.0, False), ("--sample", 0.0, False)]
+)
+def test_whoever_asked_for_samples_is_told_that_none_were_compared(
+    flag: str, sample_s: float, is_told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--sample off` asks for none."""
+    seen = Rounds(monkeypatch, COMPLETE)
+    check = Check(Path("f"), Scope(), sample_s=sample_s, given=(GivenOption(flag, None, False),))
+    one = live_rounds.LiveRounds(
+        NO_SETTINGS, check, Watched(seen), 0.0, lambda _: None, Scratch(Path("/nowhere"), None)
+    )
+    monkeypatch.setattr(one, "_samples", lambda: nullcontext(lambda: Repeated(problem="no answer")))
+    told = [notice for notice in one.run().notices if "--sample" in notice]
+    assert told == ["--sample: none of FILE's random ranges was compared: no answer"] * is_told
 
 
 def test_a_side_that_is_away_is_asked_again_by_followers_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,22 +6,29 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from status_tool.cli.running import write_file
 from status_tool.clients.config import Settings
 from status_tool.digests.digest import Family, Sums
 from status_tool.digests.families import Comparable
 from status_tool.digests.keys import Interval, TableRange
 from status_tool.digests.requests import Sampled
 from status_tool.digests.wire import REQUEST_TABLES, Query
+from status_tool.errors import ConnectionFailed
+from status_tool.gather.snapshot import Request
 from status_tool.runs import sampling
 from status_tool.runs.file_digests import digest_row, filed_samples, filed_tables
-from status_tool.runs.sampling import PER_REGION, RANGES, Repeated, apart, disprove, picks
+from status_tool.runs.sampling import PER_REGION, RANGES, Repeated, Taken, apart, disprove, picks
+from status_tool.runs.write import Written, _samples, _unsampled
 from status_tool.sources.meta import HostedRegion
-from status_tool.vocabulary.schema import Row
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.schema import NewRow, Row
 
 CUT_MS = 5_000
 PART = TableRange("t", Interval(b"a", b"k"))
@@ -202,3 +209,40 @@ def test_a_sample_that_differs_where_streams_have_a_gap_agrees_with_it() -> None
     other = Repeated((), (PART, OTHER), 30).notice({"elsewhere"})
     assert other is not None
     assert "2 ranges of t are not as FILE has them" in other
+
+
+def test_where_nothing_was_compared_whoever_asked_is_told() -> None:
+    """With the reason, if there was an error; by default a run is as quiet as before."""
+    notice = Repeated(problem="no answer").notice(is_asked=True)
+    assert notice == "--sample: none of FILE's random ranges was compared: no answer"
+    assert "in time, or FILE's are too old (TTL)" in str(Repeated().notice(is_asked=True))
+    assert Repeated(problem="no answer").notice() is None
+    equal = Repeated((PART,), (), 3)
+    assert equal.notice(is_asked=True) == equal.notice()
+
+
+@pytest.mark.parametrize("error", ["no answer", ""])
+def test_a_master_that_is_not_sampled_says_why_if_asked(
+    error: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of those whose trackers do not answer nothing else is told."""
+
+    def taken(*_: object) -> list[NewRow]:
+        if error:
+            raise ConnectionFailed(error)
+        return []
+
+    monkeypatch.setattr(sampling, "_sample", taken)
+    request = Request("master", 0.0, sample_s=5.0)
+    with _samples(SETTINGS, request, Path("f")) as samples:
+        why = _unsampled(request, samples())
+    assert why == (error or "no region server has digested one within 5 s, or no table is replicated")
+    assert _unsampled(request, Taken([{}])) == _unsampled(replace(request, sample_s=0.0), Taken()) == ""
+    with _samples(SETTINGS, request, Path("f.json")) as samples:
+        assert "JSON has no place" in _unsampled(request, samples())
+    written = Written(Header("master", "m", 2, 1), {}, (), why)
+    monkeypatch.setattr("status_tool.cli.running.unasked", lambda *_: None)
+    monkeypatch.setattr("status_tool.cli.running.write_side", lambda *_: written)
+    for asks, told in ((True, f"status-tool: --sample: FILE holds no samples of rows: {why}\n"), (False, "")):
+        write_file(SETTINGS, request, Path("f"), None, False, None, asks_samples=asks)
+        assert capsys.readouterr().err == told
