@@ -6,10 +6,12 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, nullcontext
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from status_tool.clients.hdfs_native import RpcEndpoint
@@ -30,6 +32,7 @@ from status_tool.spark.verify import Verification
 from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.findings import NO_PROOFS, RowProofs
 from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.states import FileState
 from status_tool.vocabulary.verdicts import FileStatus
 
 Last = Callable[[Outcome], bool]
@@ -85,7 +88,7 @@ class Comparison:
         check, question = self.check, self.question
         master_rows = self.side.rows(spark, self.folder)
         excluded = question.excluded_regexes
-        master = _without(_within(frame_of(spark, master_rows), question.path_regexes), excluded)
+        master = _without(_within(frame_of(spark, master_rows), question), excluded)
         slave = _without(mapped_paths(frame_of(spark, self.slave_rows), check.path_map.pairs), excluded)
         held = None
         if isinstance(master_rows, pa.Table) and isinstance(self.slave_rows, pa.Table):
@@ -110,14 +113,21 @@ class Comparison:
         return outcome
 
 
-def _within(rows: DataFrame, path_regexes: Sequence[str]) -> DataFrame:
-    """Return the rows without files beside the paths of `-f`."""
-    if path_regexes:
-        inside = F.lit(False)
-        for regex in path_regexes:
-            inside = inside | F.col("path").rlike(regex)
-        rows = rows.where((F.col("kind") != "file") | inside)
-    return rows
+def _within(rows: DataFrame, question: Question) -> DataFrame:
+    """Return the rows without files beside the paths of `-f`.
+
+    A folder above them that could not be listed stays: nobody knows what it holds of theirs.
+    """
+    if not question.path_regexes:
+        return rows
+    is_unlisted = (F.col("state") == FileState.UNREADABLE) & F.col("length").isNull()
+    inside = is_unlisted & _matches(question.above_regexes)
+    return rows.where((F.col("kind") != "file") | _matches(question.path_regexes) | inside)
+
+
+def _matches(regexes: Sequence[str]) -> Column:
+    """Return whether a path matches any of the regular expressions."""
+    return reduce(or_, (F.col("path").rlike(regex) for regex in regexes), F.lit(False))
 
 
 def _without(rows: DataFrame, excluded: Sequence[str]) -> DataFrame:

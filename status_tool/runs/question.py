@@ -34,7 +34,7 @@ from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.outcome import ClusterMap, NotReplicated, Outcome
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Baseline, Scope, TableFilter
-from status_tool.vocabulary.selection import Exclusions, depth_of, exclusion_regexes, glob_regex
+from status_tool.vocabulary.selection import Exclusions, above_regex, depth_of, exclusion_regexes, glob_regex
 
 NAMED_LIMITS = 3
 """Number of tables or paths that a restriction names."""
@@ -105,6 +105,8 @@ class Question:
     clusters: ClusterMap | None
     path_regexes: tuple[str, ...]
     """`-f`: the only files of the master in scope."""
+    above_regexes: tuple[str, ...]
+    """The folders above them: one that could not be listed may hold files of theirs."""
     excluded_regexes: tuple[str, ...]
     """`--exclude`: files that are ignored on both sides."""
     notices: tuple[str, ...]
@@ -194,7 +196,8 @@ def question_of(
         shipped=_shipped(master, choice.peer, scope, queues.withheld) if choice and scope.check_hbase else {},
         not_replicated=_not_replicated(master, choice.peer, scope) if choice and scope.check_hbase else None,
         clusters=_clusters(master, slave) if scope.check_hbase and not master.legacy else None,
-        path_regexes=tuple(glob_regex(root) for root in hdfs_paths),
+        path_regexes=tuple(map(glob_regex, hdfs_paths)),
+        above_regexes=tuple(map(above_regex, hdfs_paths)),
         excluded_regexes=tuple(exclusion_regexes(excluded)),
         notices=(*header.notices, *slave.header.notices, *(choice.notices if choice else ())),
     )

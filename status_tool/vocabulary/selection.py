@@ -75,6 +75,14 @@ def glob_regex(path: str) -> str:
     return "(?s)^" + "".join(f"/{segment}" for segment in segments) + ("(/.*)?$" if segments else "/.*$")
 
 
+def above_regex(path: str) -> str:
+    """Return a regular expression (Python's and Java's) for the folders above a root, glob or not."""
+    above = ""
+    for segment in reversed(path.strip("/").split("/")[:-1]):
+        above = f"/{_segment_regex(segment)}" + (f"({above})?" if above else "")
+    return f"(?s)^(/|{above})$" if above else "(?s)^/$"
+
+
 def _segment_regex(segment: str) -> str:
     parts = re.findall(r"\[[^\]]+\]|.", segment, re.DOTALL)
     return "".join(_part_regex(part) for part in parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -97,6 +98,22 @@ def test_a_path_that_file_left_out_is_absent(
     header = replace(MASTER, hdfs_paths=roots, hdfs_left_out=left_out)
     found = question(facts(peer(), header=header), hdfs_paths=(*held, *unheld))
     assert found.master.hdfs_absent == unheld
+
+
+@pytest.mark.parametrize(
+    ("path", "above"),
+    [
+        ("/", ["/"]),
+        ("/data", ["/"]),
+        ("/data/a/b", ["/", "/data", "/data/a"]),
+        ("/data/[!_]*/b", ["/", "/data", "/data/a", "/data/ab"]),
+    ],
+)
+def test_folders_above_a_path(path: str, above: list[str]) -> None:
+    """One that could not be listed may hold files of the path; those beside it and below cannot."""
+    (regex,) = question(facts(peer()), hdfs_paths=(path,)).above_regexes
+    names = ["/", "/data", "/data/a", "/data/ab", "/data/_a", "/data/a/b", "/data/a/b/c", "/other", "/data2"]
+    assert [name for name in names if re.match(regex, name)] == above
 
 
 def test_names_with_line_ends_are_within_a_path() -> None:

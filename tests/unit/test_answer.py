@@ -1,0 +1,62 @@
+"""Which rows of both sides a check compares: `-f` and `--exclude` of `run -i`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from status_tool.runs.answer import _within
+from status_tool.runs.question import Question, SideFacts, question_of
+from status_tool.spark.session import spark_session
+from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
+from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.states import FileState
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[SparkSession]:
+    with spark_session("local[1]") as spark:
+        yield spark
+
+
+def question(*roots: str, **more: Any) -> Question:
+    """What a check asks of a FILE of these roots."""
+    master = Header("master", "m", 2, 1, hdfs_paths=roots, half="hdfs")
+    return question_of(SideFacts(master), SideFacts(Header("slave", "s", 3, 3)), Scope(), **more)
+
+
+def file_row(path: str | None, **columns: Any) -> Row:
+    return {**dict.fromkeys(STATUS_SCHEMA.names), "kind": "file", "path": path, "length": 1, **columns}
+
+
+def frame(session: SparkSession, *rows: Row) -> Any:
+    return session.createDataFrame(pa.Table.from_pylist(list(rows), schema=STATUS_SCHEMA))
+
+
+def test_a_folder_above_a_path_that_could_not_be_listed_stays(session: SparkSession) -> None:
+    """Nobody knows what it holds of the path; other rows beside the path go."""
+    unlisted = {"length": None, "state": FileState.UNREADABLE}
+    rows = frame(
+        session,
+        file_row("/data/secret", **unlisted),
+        file_row("/data/else", **unlisted),
+        file_row("/data/ok/1"),
+        file_row("/data/other"),
+        file_row("/data/secret/sub/deep", **unlisted),
+        file_row(None, kind="table"),
+    )
+    asked = question("/data", hdfs_paths=("/data/ok", "/data/secret/sub"))
+    kept = [(row["kind"], row["path"]) for row in _within(rows, asked).select("kind", "path").collect()]
+    assert kept == [
+        ("file", "/data/secret"),
+        ("file", "/data/ok/1"),
+        ("file", "/data/secret/sub/deep"),
+        ("table", None),
+    ]
