@@ -6,7 +6,7 @@ Pure: the live check, the one from files, `--follow` and the simulation all use 
 from __future__ import annotations
 
 import dataclasses
-import re
+import fnmatch
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,7 +34,7 @@ from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.outcome import ClusterMap, NotReplicated, Outcome
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Baseline, Scope, TableFilter
-from status_tool.vocabulary.selection import Exclusions, above_regex, depth_of, exclusion_regexes, glob_regex
+from status_tool.vocabulary.selection import Exclusions, above_regex, depth_of, exclusion_regexes, glob_regex, is_glob
 
 NAMED_LIMITS = 3
 """Number of tables or paths that a restriction names."""
@@ -240,8 +240,22 @@ def _paths_in_scope(master: Header, paths: tuple[str, ...]) -> Header:
 
 
 def _holds(root: str, path: str, exclusions: Exclusions) -> bool:
-    """Return True if a listing of the root reaches the path."""
-    return re.match(glob_regex(root), path) is not None and not exclusions.hide(path, depth_of(root))
+    """Return True if a listing of the root reaches all that the path stands for."""
+    return _covers(root, path) and not exclusions.hide(path, depth_of(root))
+
+
+def _covers(root: str, path: str) -> bool:
+    """Return True if each match of the path is a match of the root, or below one.
+
+    A glob in the path is covered by the same one or by `*`: of others, nobody knows what they match.
+    """
+    ours, theirs = (one.strip("/").split("/") if one.strip("/") else [] for one in (root, path))
+    if len(ours) > len(theirs):
+        return False
+    return all(
+        our in (their, "*") if is_glob(their) else fnmatch.fnmatchcase(their, our)
+        for our, their in zip(ours, theirs, strict=False)
+    )
 
 
 def _narrowed(scope: Scope, master: Header, slave: Header) -> Scope:

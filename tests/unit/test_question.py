@@ -101,6 +101,24 @@ def test_a_path_that_file_left_out_is_absent(
 
 
 @pytest.mark.parametrize(
+    ("root", "held", "unheld"),
+    [
+        ("/data/[!_]*", ("/data/a", "/data/[!_]*", "/data/[!_]*/x", "/data/a/*"), ("/data/*", "/data/_a", "/data/b*")),
+        ("/data/?", ("/data/a/*/c", "/data/?"), ("/data/*", "/data/[ab]", "/data/ab")),
+        ("/data/*", ("/data/*", "/data/?", "/data/[ab]/c", "/data/a"), ("/*/a", "/data", "/*", "/")),
+        ("/data", ("/data/*", "/data/a/?"), ("/dat?", "/*", "/data2/*")),
+    ],
+)
+def test_a_glob_is_held_only_where_all_of_its_matches_are(
+    root: str, held: tuple[str, ...], unheld: tuple[str, ...]
+) -> None:
+    """FILE's own glob may match less than `-f`'s, so that other files were never listed."""
+    header = replace(MASTER, hdfs_paths=(root,))
+    found = question(facts(peer(), header=header), hdfs_paths=(*held, *unheld))
+    assert found.master.hdfs_absent == unheld
+
+
+@pytest.mark.parametrize(
     ("path", "above"),
     [
         ("/", ["/"]),
