@@ -12,7 +12,7 @@ from status_tool.runs.check import Check, session_of
 from status_tool.runs.live_rounds import LiveRounds, Look, Master, question_in
 from status_tool.runs.master_side import MasterSide, facts_of
 from status_tool.runs.question import refuse_since
-from status_tool.runs.refusals import header_in_scope, refuse_deep, refuse_rows, refuse_sample
+from status_tool.runs.refusals import known_header, refuse_deep, refuse_rows, refuse_sample
 from status_tool.runs.slave_side import scratch_of
 from status_tool.runs.write import Say
 from status_tool.spark.cluster import read_status
@@ -54,7 +54,7 @@ def check_live(settings: Settings, check: Check, say: Say, progress: Progress | 
         open_status(check.status_file, require_side=MASTER, key=check.key, witnessed=True) as file,
         scratch_of(check) as scratch,
     ):
-        side = MasterSide(file, header_in_scope(file.header, check))
+        side = MasterSide(file, known_header(file, check))
         refuse_since(side.header, check.scope.since)
         refuse_deep(file, check)
         refuse_rows(file, check)
@@ -68,7 +68,7 @@ def check_offline(check: Check, say: Say) -> Outcome:
     """Verify FILE against FILE2. Raises what opening them raises."""
     assert check.slave_status is not None
     with open_status(check.status_file, require_side=MASTER, key=check.key) as file:
-        side = MasterSide(file, header_in_scope(file.header, check))
+        side = MasterSide(file, known_header(file, check))
         with (
             open_status(check.slave_status, require_side=SLAVE, key=check.key) as slave,
             temporary_folder() as folder,

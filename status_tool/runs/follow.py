@@ -27,7 +27,7 @@ from status_tool.rules.queue_proofs import left_bytes
 from status_tool.runs.check import Check
 from status_tool.runs.live_rounds import LiveRounds, Look, Master
 from status_tool.runs.master_side import MasterSide
-from status_tool.runs.refusals import header_in_scope, refuse_deep
+from status_tool.runs.refusals import known_header, refuse_deep
 from status_tool.runs.slave_side import scratch_of
 from status_tool.runs.write import Say, write_side
 from status_tool.status_file.reader import StatusFile, open_status
@@ -114,7 +114,7 @@ def follow(settings: Settings, master: Settings, check: Check, progress: Progres
     deadline = math.inf if limit_s is None else time.monotonic() + limit_s
     with ExitStack() as stack:
         file = stack.enter_context(open_status(check.status_file, require_side=MASTER, key=check.key))
-        base = MasterSide(file, header_in_scope(file.header, check))
+        base = MasterSide(file, known_header(file, check))
         _refuse(base, check)
         refuse_deep(file, check)
         scratch = stack.enter_context(scratch_of(check))

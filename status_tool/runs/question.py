@@ -234,7 +234,7 @@ def _paths_in_scope(master: Header, paths: tuple[str, ...]) -> Header:
         return master
     exclusions = Exclusions().also(master.hdfs_left_out)
     held = [path for path in paths if any(_holds(root, path, exclusions) for root in master.hdfs_paths)]
-    gone = [path for path in master.hdfs_absent if path in paths]
+    gone = [path for path in paths if any(_covers(root, path) for root in master.hdfs_absent)]
     unheld = [path for path in paths if path not in held]
     return dataclasses.replace(master, hdfs_paths=paths, hdfs_absent=tuple(dict.fromkeys([*gone, *unheld])))
 

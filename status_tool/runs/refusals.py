@@ -1,9 +1,11 @@
-"""Refusals of checks that FILE cannot support, before anything is read."""
+"""Refusals of checks that FILE cannot support, and its header for those that it can, before anything is read."""
 
 from __future__ import annotations
 
 import dataclasses
+import re
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from status_tool.errors import UsageError
@@ -12,6 +14,8 @@ from status_tool.printable import iso
 from status_tool.runs.check import Check, GivenOption
 from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, RECORDED, Header
+from status_tool.vocabulary.selection import above_regex, glob_regex, is_glob
+from status_tool.vocabulary.states import FileState
 from status_tool.vocabulary.verdicts import Evidence
 
 
@@ -33,6 +37,31 @@ def header_in_scope(header: Header, check: Check) -> Header:
     # What was written after the barrier may be in no head: FILE knows nothing of it, although it was finished later.
     barrier_ms = header.barrier_issued_ms if check.scope.check_hbase else None
     return _asked_shutdown(header, check.shutdown_ms, header.created_ms if barrier_ms is None else barrier_ms)
+
+
+def known_header(file: StatusFile, check: Check) -> Header:
+    """Return `header_in_scope`. Paths of `-f` of which FILE has nothing count as absent: each may be a wrong name."""
+    header = header_in_scope(file.header, check)
+    if not (check.hdfs_paths and check.scope.check_hdfs and header.half in ("both", "hdfs")):
+        return header
+    unknown = [path for path in check.hdfs_paths if path != "/"]
+    for batch in file.rows({"file"}):
+        unknown = [path for path in unknown if not _has_any(batch, path)]
+        if not unknown:
+            break
+    return dataclasses.replace(header, hdfs_absent=tuple(dict.fromkeys([*header.hdfs_absent, *unknown])))
+
+
+def _has_any(batch: pa.RecordBatch, path: str) -> bool:
+    """Return True if a row is of the path: of a file, or of a folder above it that could not be listed."""
+    paths = batch.column("path")
+    if is_glob(path):
+        found = pc.match_substring_regex(paths, glob_regex(path))
+    else:
+        found = pc.or_(pc.equal(paths, path), pc.starts_with(paths, path + "/"))
+    unlisted = pc.and_(pc.equal(batch.column("state"), FileState.UNREADABLE), pc.is_null(batch.column("length")))
+    folders = paths.filter(pc.fill_null(unlisted, False)).to_pylist()
+    return bool(pc.any(found).as_py()) or any(re.match(above_regex(path), folder) for folder in folders)
 
 
 def _refuse_option(option: GivenOption, header: Header) -> None:

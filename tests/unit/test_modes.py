@@ -17,10 +17,11 @@ from status_tool.cli.run import run
 from status_tool.cli.run_options import OPTIONS, Mode
 from status_tool.errors import EXIT_ERROR, StatusToolError, UsageError
 from status_tool.runs.check import Check
-from status_tool.runs.refusals import header_in_scope
+from status_tool.runs.refusals import header_in_scope, known_header
+from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
-from status_tool.vocabulary.schema import STATUS_SCHEMA
+from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.selection import Exclusions, exclusion_regexes
 from tests.pair import REPOSITORY
@@ -250,6 +251,29 @@ def test_deep_without_recorded_content(tmp_path: Path, capsys: pytest.CaptureFix
             capsys, "-i", file_with(tmp_path, "hdfs", **columns), "--deep", "--webhdfs", "http://127.0.0.1:1"
         )
         assert "cannot reach the NameNode" in line
+
+
+@pytest.mark.parametrize(
+    ("path", "columns", "known"),
+    [
+        ("/a", {}, True),
+        ("/?", {}, True),
+        ("/", {"path": None}, True),
+        ("/a/b", {}, False),
+        ("/ab", {}, False),
+        ("/a", {"path": "/ab"}, False),
+        ("/a", {"path": "/a/b"}, True),
+        ("/[!a]/*", {"path": "/a/b"}, False),
+        ("/a/b", {"length": None, "state": "unreadable"}, True),
+        ("/a/b", {"length": 1, "state": "unreadable"}, False),
+    ],
+)
+def test_a_path_of_f_of_which_file_has_nothing(tmp_path: Path, path: str, columns: Row, known: bool) -> None:
+    """It is absent, as it may be a wrong name; a folder above it that could not be listed tells more."""
+    for half, checks_hdfs in (("hdfs", True), ("both", True), ("both", False)):
+        check = Check(Path("f"), Scope(check_hdfs=checks_hdfs), hdfs_paths=(path,))
+        with open_status(file_with(tmp_path, half, **columns)) as file:
+            assert known_header(file, check).hdfs_absent == (() if known or not checks_hdfs else (path,))
 
 
 def test_a_file_without_the_half(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -100,6 +100,12 @@ def test_a_path_that_file_left_out_is_absent(
     assert found.master.hdfs_absent == unheld
 
 
+def test_a_path_below_one_that_did_not_exist_is_absent() -> None:
+    header = replace(MASTER, hdfs_paths=("/data", "/gone", "/none/*"), hdfs_absent=("/gone", "/none/*"))
+    asked = ("/data/x", "/gone/sub/x", "/gone", "/none/a", "/none/?/b")
+    assert question(facts(peer(), header=header), hdfs_paths=asked).master.hdfs_absent == asked[1:]
+
+
 @pytest.mark.parametrize(
     ("root", "held", "unheld"),
     [
