@@ -143,12 +143,14 @@ def _check_mounts(mounts: Mounts) -> None:
             )
 
 
-def absent_roots(endpoint: HdfsEndpoint | RpcEndpoint, roots: Sequence[str], load: Load) -> list[str]:
+def absent_roots(
+    endpoint: HdfsEndpoint | RpcEndpoint, roots: Sequence[str], exclusions: Exclusions, load: Load
+) -> list[str]:
     """Return the roots that do not exist. Queried without retries: a wrong address should be reported at once."""
     hdfs = impatient(endpoint, load)
     with refusals_end_the_run(endpoint):
         hdfs.status("/")
-        return [root for root in roots if not expand(hdfs, root)]
+        return [root for root in roots if not expand(hdfs, root, exclusions)]
 
 
 def impatient(endpoint: HdfsEndpoint | RpcEndpoint, load: Load) -> Hdfs:

@@ -672,7 +672,7 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
         options = request.files
         endpoint = files_endpoint(settings, options.client, options.load, remote, exclusions, say)
         say(f"querying the NameNode at {endpoint}")
-        absent += absent_roots(endpoint, remote, options.load)
+        absent += absent_roots(endpoint, remote, exclusions, options.load)
         identity = identity_of(settings, endpoint, remote, exclusions, options.load)
         # A name of a service or a mount table is a site file's own: the other cluster's may have the same.
         is_named = isinstance(endpoint, RpcEndpoint) and identity[1]

@@ -24,7 +24,7 @@ from status_tool.sources.hdfs_files import expand, refusals_end_the_run
 from status_tool.sources.state_table import StateTable, now_ms
 from status_tool.status_file.reader import open_status
 from status_tool.vocabulary.header import BY_OPTION, MASTER, SLAVE, Header
-from status_tool.vocabulary.selection import LOCAL, Exclusions, by_system
+from status_tool.vocabulary.selection import LOCAL, TEMPORARY_FOLDERS, Exclusions, by_system
 
 MOST_SUMMARIES = 20
 """GETCONTENTSUMMARY walks a folder on the NameNode: it is asked for no more paths than this, and not for the root."""
@@ -118,14 +118,14 @@ def _hdfs(settings: Settings, paths: Sequence[str], files: FileOptions, *, summa
     yield from (Step("files", LOCAL + path) for path in local)
     if not roots:
         return
-    exclusions = Exclusions().also(files.exclude)
+    exclusions = Exclusions((*TEMPORARY_FOLDERS, *settings.hbase_folders)).also(files.exclude)
     endpoint = files_endpoint(settings, files.client, files.load, roots, exclusions, lambda _: None)
     how = ", by Hadoop's own client" if isinstance(endpoint, RpcEndpoint) else ""
     yield Step("NameNodes", f"{endpoint}{how}")
     hdfs = impatient(endpoint, files.load)
     try:
         with refusals_end_the_run(endpoint):
-            existing = {root: expand(hdfs, root) for root in roots}
+            existing = {root: expand(hdfs, root, exclusions) for root in roots}
             for at, root in enumerate(roots):
                 counted = summaries and at < MOST_SUMMARIES
                 yield Step("files", f"{root}: {_amount(hdfs, existing[root], counted)}")

@@ -241,7 +241,8 @@ def _paths_in_scope(master: Header, paths: tuple[str, ...]) -> Header:
 
 def _holds(root: str, path: str, exclusions: Exclusions) -> bool:
     """Return True if a listing of the root reaches all that the path stands for."""
-    return _covers(root, path) and not exclusions.hide(path, depth_of(root))
+    is_left_out = exclusions.hide(path, depth_of(root)) or exclusions.hide_match(path, root)
+    return _covers(root, path) and not is_left_out
 
 
 def _covers(root: str, path: str) -> bool:

@@ -279,7 +279,7 @@ def _recalled(row: NewRow, journal: Journal, deep: bool) -> NewRow:
 
 def _trees(hdfs: Hdfs, roots: Iterable[str], exclusions: Exclusions) -> list[str]:
     """Return the folders and files to begin with."""
-    return outermost([path for root in roots for path in expand(hdfs, root)], exclusions)
+    return outermost([path for root in roots for path in expand(hdfs, root, exclusions)], exclusions)
 
 
 def is_large(hdfs: Hdfs, roots: Iterable[str], exclusions: Exclusions, most_pages: int) -> bool:
@@ -303,7 +303,7 @@ def folders_of(page: Page, exclusions: Exclusions) -> list[str]:
 
 def pool_of(hdfs: NativeHdfs, roots: Iterable[str], exclusions: Exclusions) -> str:
     """Return the id of the block pool of any file, for NameNodes that do not tell it; empty if none was found."""
-    walk = Walk(hdfs, [path for root in roots for path in expand(hdfs, root)], breadth_first=True)
+    walk = Walk(hdfs, [path for root in roots for path in expand(hdfs, root, exclusions)], breadth_first=True)
     for page in islice(walk, LOOK_PAGES):
         for entry in page.entries:
             if entry["type"] == "FILE" and entry["length"]:
@@ -313,8 +313,11 @@ def pool_of(hdfs: NativeHdfs, roots: Iterable[str], exclusions: Exclusions) -> s
     return ""
 
 
-def expand(hdfs: Hdfs, root: str) -> list[str]:
-    """Return the existing paths that a root stands for; several for a glob, none if nothing matches."""
+def expand(hdfs: Hdfs, root: str, exclusions: Exclusions) -> list[str]:
+    """Return the existing paths that a root stands for; several for a glob, none if nothing matches.
+
+    What is left out is no match of a glob, but a path that is named in plain is meant.
+    """
     if not is_glob(root):
         return [root] if hdfs.status(root) is not None else []
     found = ["/"]
@@ -322,12 +325,13 @@ def expand(hdfs: Hdfs, root: str) -> list[str]:
         if not is_glob(segment):
             found = [posixpath.join(folder, segment) for folder in found]
             continue
-        found = [
+        matches = (
             posixpath.join(folder, entry["pathSuffix"])
             for folder in found
             for entry in hdfs.entries(folder)
             if entry["pathSuffix"] and fnmatch.fnmatchcase(entry["pathSuffix"], segment)
-        ]
+        )
+        found = [path for path in matches if not exclusions.leave_out(path)]
     return [path for path in found if hdfs.status(path) is not None]
 
 

@@ -35,11 +35,17 @@ class LocalSource(Source):
 
     def absent(self) -> list[str]:
         """Return the roots that do not exist."""
-        return [root for root in self.roots if not _expand(root)]
+        return [root for root in self.roots if not self._expand(root)]
 
     def partitions(self) -> Sequence[str]:
         """Return one part per root."""
-        return outermost([path for root in self.roots for path in _expand(root)], self.exclusions)
+        return outermost([path for root in self.roots for path in self._expand(root)], self.exclusions)
+
+    def _expand(self, root: str) -> list[str]:
+        if not is_glob(root):
+            return [root] if os.path.lexists(root) else []
+        found = (path for path in glob.glob(root, include_hidden=True) if fnmatch.fnmatchcase(path, root))
+        return sorted(path for path in found if not self.exclusions.hide_match(path, root))
 
     def read(self, partition: str) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one root. A file that cannot be read is `unreadable`, with the reason."""
@@ -96,10 +102,3 @@ def _content(file: BinaryIO) -> int:
     while piece := file.read(_READ_BYTES):
         whole = crc.crc32c(piece, whole)
     return whole
-
-
-def _expand(root: str) -> list[str]:
-    if not is_glob(root):
-        return [root] if os.path.lexists(root) else []
-    found = glob.glob(root, include_hidden=True)
-    return sorted(path for path in found if fnmatch.fnmatchcase(path, root))

@@ -122,6 +122,12 @@ class Exclusions:
         parts = path.strip("/").split("/")
         return any(self.leave_out("/" + "/".join(parts[:end])) for end in range(depth + 1, len(parts) + 1))
 
+    def hide_match(self, path: str, root: str) -> bool:
+        """Return True if a glob's match, or a folder above it that the glob does not name in plain, is left out."""
+        segments, parts = root.strip("/").split("/"), path.strip("/").split("/")
+        matched = (end for end, segment in enumerate(segments, 1) if is_glob(segment))
+        return any(self.leave_out("/" + "/".join(parts[:end])) for end in matched)
+
     def also(self, globs: Iterable[str]) -> Exclusions:
         """Return these exclusions with those of `--exclude`.
 

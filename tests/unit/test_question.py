@@ -88,7 +88,8 @@ def test_a_path_that_file_does_not_hold_is_absent() -> None:
         (("/",), (), ("/", "/data", "/tmp2"), ("/tmp", "/tmp/mine", "/data/.staging/1", "/user/me/.Trash")),
         (("/tmp/mine", "/"), (), ("/tmp/mine", "/tmp/mine/a"), ("/tmp/other", "/tmp/mine/_temporary/a")),
         (("/",), ("/hbase", "*.log"), ("/hbase2", "/data/log"), ("/hbase/mine", "/data/x.log", "/x.log/y")),
-        (("/data/*",), ("/data/a/b",), ("/data/a", "/data/*/c", "/data/.staging"), ("/data/a/b", "/data/a/b/c")),
+        (("/data/*",), ("/data/a/b",), ("/data/a", "/data/*/c"), ("/data/a/b", "/data/a/b/c", "/data/.staging/1")),
+        (("/user/*/.Trash",), (), ("/user/me/.Trash/1",), ("/user/.Trash/.Trash",)),
     ],
 )
 def test_a_path_that_file_left_out_is_absent(

@@ -27,7 +27,7 @@ from status_tool.clients.hdfs_native import no_process_left
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, RateLimit, WebHdfs
 from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted
-from status_tool.gather.hdfs_side import files_endpoint
+from status_tool.gather.hdfs_side import absent_roots, files_endpoint
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import FileOptions, Request
 from status_tool.report.progress import Counted, Phase, Progress
@@ -157,6 +157,24 @@ def test_a_root_inside_what_another_one_leaves_out(fake: FakeHdfs) -> None:
     fake.files |= {"/tmp/mine/1": b"x", "/tmp/other": b"y"}
     both = HdfsSource(HdfsEndpoint((fake.url,), "me"), ("/", "/tmp/mine"), Exclusions())
     assert sorted(row["path"] for row in rows(both)) == sorted({*fake.files} - {"/tmp/other"})
+
+
+@pytest.mark.parametrize(
+    ("root", "listed"),
+    [
+        ("/*", {"/mine/a"}),
+        ("/*/*", {"/mine/a"}),
+        ("/tmp/*", {"/tmp/a/1"}),
+        ("/*/.Trash", {"/mine/.Trash/1"}),
+    ],
+)
+def test_a_glob_does_not_match_what_is_left_out(fake: FakeHdfs, root: str, listed: set[str]) -> None:
+    """Unless the path lies inside what its plain parts name."""
+    fake.files = dict.fromkeys(("/tmp/a/1", "/hbase/data", "/mine/.Trash/1", "/mine/a"), b"x")
+    exclusions = Exclusions(("/tmp", "/hbase"))
+    matched = HdfsSource(HdfsEndpoint((fake.url,), "me"), (root,), exclusions)
+    assert {row["path"] for row in rows(matched)} == listed
+    assert absent_roots(matched.endpoint, (root, "/t*"), exclusions, Load()) == ["/t*"]
 
 
 def test_folders_of_one_part_are_listed_at_once(fake: FakeHdfs) -> None:
