@@ -87,9 +87,8 @@ class Comparison:
     def _compared(self, spark: SparkSession, say: Say, last: Last) -> Outcome:
         check, question = self.check, self.question
         master_rows = self.side.rows(spark, self.folder)
-        excluded = question.excluded_regexes
-        master = _without(_within(frame_of(spark, master_rows), question), excluded)
-        slave = _without(mapped_paths(frame_of(spark, self.slave_rows), check.path_map.pairs), excluded)
+        master = _without(_within(frame_of(spark, master_rows), question), question)
+        slave = _without(mapped_paths(frame_of(spark, self.slave_rows), check.path_map.pairs), question)
         held = None
         if isinstance(master_rows, pa.Table) and isinstance(self.slave_rows, pa.Table):
             held = HeldRows.of(master_rows, self.slave_rows, question.left_out)
@@ -130,8 +129,14 @@ def _matches(regexes: Sequence[str]) -> Column:
     return reduce(or_, (F.col("path").rlike(regex) for regex in regexes), F.lit(False))
 
 
-def _without(rows: DataFrame, excluded: Sequence[str]) -> DataFrame:
-    """Return the rows without the files of `--exclude`, for both sides: else they would be missing on one."""
-    for regex in excluded:
-        rows = rows.where((F.col("kind") != "file") | F.col("path").isNull() | ~F.col("path").rlike(regex))
-    return rows
+def _without(rows: DataFrame, question: Question) -> DataFrame:
+    """Return the rows without the files of `--exclude`, for both sides: else they would be missing on one.
+
+    As in a listing: what a root names is checked, although it lies inside what is left out.
+    """
+    if not question.excluded_regexes:
+        return rows
+    left_out = _matches(question.excluded_regexes)
+    for named in question.named:
+        left_out = left_out & ~(_matches([named.files]) & ~_matches(named.left_out))
+    return rows.where((F.col("kind") != "file") | F.col("path").isNull() | ~left_out)

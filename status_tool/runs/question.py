@@ -34,7 +34,16 @@ from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.outcome import ClusterMap, NotReplicated, Outcome
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Baseline, Scope, TableFilter
-from status_tool.vocabulary.selection import Exclusions, above_regex, depth_of, exclusion_regexes, glob_regex, is_glob
+from status_tool.vocabulary.selection import (
+    Exclusions,
+    NamedInside,
+    above_regex,
+    depth_of,
+    exclusion_regexes,
+    glob_regex,
+    is_glob,
+    named_inside,
+)
 
 NAMED_LIMITS = 3
 """Number of tables or paths that a restriction names."""
@@ -109,6 +118,8 @@ class Question:
     """The folders above them: one that could not be listed may hold files of theirs."""
     excluded_regexes: tuple[str, ...]
     """`--exclude`: files that are ignored on both sides."""
+    named: tuple[NamedInside, ...]
+    """Roots that lie inside what `--exclude` leaves out, and are checked."""
     notices: tuple[str, ...]
 
     def answered(self, outcome: Outcome) -> Outcome:
@@ -199,6 +210,7 @@ def question_of(
         path_regexes=tuple(map(glob_regex, hdfs_paths)),
         above_regexes=tuple(map(above_regex, hdfs_paths)),
         excluded_regexes=tuple(exclusion_regexes(excluded)),
+        named=named_inside(hdfs_paths or header.hdfs_paths, excluded),
         notices=(*header.notices, *slave.header.notices, *(choice.notices if choice else ())),
     )
 

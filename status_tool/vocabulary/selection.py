@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from status_tool.errors import ConfigurationError, UsageError
@@ -14,6 +14,8 @@ TEMPORARY_NAMES = (".Trash", ".snapshot", ".staging", "_temporary", "*._COPYING_
 TEMPORARY_FOLDERS = ("/tmp",)
 LOCAL = "file:"
 """The prefix of a root on a local disk; the rest is its path."""
+_END = "(?!.)"
+"""The end of a name, which `$` takes to be before a last line end."""
 _MAGIC = re.compile(r"[*?\[]")
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?(?=/)")
@@ -71,16 +73,24 @@ def is_glob(path: str) -> bool:
 
 def glob_regex(path: str) -> str:
     """Return a regular expression (Python's and Java's) for a root, glob or not, and everything below it."""
-    segments = [_segment_regex(segment) for segment in path.strip("/").split("/") if segment]
-    return "(?s)^" + "".join(f"/{segment}" for segment in segments) + ("(/.*)?$" if segments else "/.*$")
+    folders = _folders_regex(_segments(path))
+    return f"(?s)^{folders}(/.*)?$" if folders else "(?s)^/.*$"
 
 
 def above_regex(path: str) -> str:
     """Return a regular expression (Python's and Java's) for the folders above a root, glob or not."""
     above = ""
-    for segment in reversed(path.strip("/").split("/")[:-1]):
+    for segment in reversed(_segments(path)[:-1]):
         above = f"/{_segment_regex(segment)}" + (f"({above})?" if above else "")
     return f"(?s)^(/|{above})$" if above else "(?s)^/$"
+
+
+def _segments(path: str) -> list[str]:
+    return [segment for segment in path.strip("/").split("/") if segment]
+
+
+def _folders_regex(segments: Sequence[str]) -> str:
+    return "".join(f"/{_segment_regex(segment)}" for segment in segments)
 
 
 def _segment_regex(segment: str) -> str:
@@ -144,15 +154,47 @@ def exclusion_regexes(globs: Iterable[str]) -> list[str]:
 
     As `Exclusions.also`: a folder that is left out takes all below it along.
     """
-    regexes = []
-    for glob in map(as_glob, globs):
-        if "/" not in glob:
-            regexes.append(f"(?s)/{_segment_regex(glob)}(/.*)?$")
-        else:
-            parts = re.findall(r"\[[^\]]+\]|.", plain_path(glob), re.DOTALL)
-            crossing = {"*": ".*", "?": "."}
-            regexes.append(f"(?s)^{''.join(crossing.get(part) or _part_regex(part) for part in parts)}(/.*)?$")
-    return regexes
+    return [f"(?s)^{regex}(/.*)?{_END}" for regex in map(_excluded_regex, globs)]
+
+
+def _excluded_regex(glob: str) -> str:
+    glob = as_glob(glob)
+    if "/" not in glob:
+        return f".*/{_segment_regex(glob)}"
+    parts = re.findall(r"\[[^\]]+\]|.", plain_path(glob), re.DOTALL)
+    crossing = {"*": ".*", "?": "."}
+    return "".join(crossing.get(part) or _part_regex(part) for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedInside:
+    """A root that lies inside what `--exclude` leaves out. It is checked nonetheless."""
+
+    files: str
+    """A regular expression for all that the root stands for."""
+    left_out: tuple[str, ...]
+    """And for what is left out of that: exclusions that match below the root, or the match of a glob in it."""
+
+
+def named_inside(roots: Iterable[str], globs: Sequence[str]) -> tuple[NamedInside, ...]:
+    """Return the roots that lie, or may lie, inside what `--exclude` leaves out."""
+    regexes = exclusion_regexes(globs)
+    found = (root for root in roots if is_glob(root) or any(re.match(regex, root) for regex in regexes))
+    return tuple(NamedInside(glob_regex(root), tuple(_left_out(root, globs))) for root in found) if globs else ()
+
+
+def _left_out(root: str, globs: Iterable[str]) -> Iterator[str]:
+    """Yield the regular expressions of `NamedInside.left_out`.
+
+    Group 1 is the rest of a path after the root, or after the match of a glob in it. It tells where the exclusion's own
+    match ends: below the root, if what follows is shorter than the rest; at the glob's match, if it is the rest.
+    """
+    segments = _segments(root)
+    for excluded in map(_excluded_regex, globs):
+        yield f"(?s)^(?={_folders_regex(segments)}(/.*)){excluded}(?!.*\\1{_END})(/.*)?{_END}"
+        for end, segment in enumerate(segments, 1):
+            if is_glob(segment):
+                yield f"(?s)^(?={_folders_regex(segments[:end])}((?:/.*)?){_END}){excluded}\\1{_END}"
 
 
 def outermost(roots: Sequence[str], exclusions: Exclusions = Exclusions()) -> list[str]:

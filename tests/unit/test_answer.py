@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from status_tool.runs.answer import _within
+from status_tool.runs.answer import _within, _without
 from status_tool.runs.question import Question, SideFacts, question_of
 from status_tool.spark.session import spark_session
 from status_tool.vocabulary.header import Header
@@ -60,3 +60,24 @@ def test_a_folder_above_a_path_that_could_not_be_listed_stays(session: SparkSess
         ("file", "/data/secret/sub/deep"),
         ("table", None),
     ]
+
+
+@pytest.mark.parametrize(
+    ("roots", "excluded", "paths"),
+    [
+        (("/data/old/x",), ("/data/old",), ["/data/old/x/1", "/data/old/x/a.tmp/1", "/data/new/1"]),
+        (("/data/old/x",), ("/data/old", "*.tmp"), ["/data/old/x/1", "/data/new/1"]),
+        (("/data", "/data/old/x"), ("/data/old*",), ["/data/new/1"]),
+        (("/data", "/data/old/x"), ("/data/old",), ["/data/old/x/1", "/data/old/x/a.tmp/1", "/data/new/1"]),
+        (("/data/*",), ("old",), ["/data/new/1"]),
+        (("/*/old",), ("old",), ["/data/old/x/1", "/data/old/x/a.tmp/1", "/data/old/y", "/data/new/1"]),
+    ],
+)
+def test_a_root_inside_what_exclude_leaves_out_is_compared(
+    session: SparkSession, roots: tuple[str, ...], excluded: tuple[str, ...], paths: list[str]
+) -> None:
+    """As it is listed: a file that is missing on the slave would not be missed otherwise."""
+    names = ["/data/old/x/1", "/data/old/x/a.tmp/1", "/data/old/y", "/data/new/1"]
+    rows = frame(session, *map(file_row, names), file_row(None, kind="table"))
+    kept = [row["path"] for row in _without(rows, question(*roots, excluded=excluded)).select("path").collect()]
+    assert kept == [*paths, None]

@@ -23,7 +23,7 @@ from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
 from status_tool.vocabulary.scope import Scope
-from status_tool.vocabulary.selection import Exclusions, exclusion_regexes
+from status_tool.vocabulary.selection import Exclusions, depth_of, exclusion_regexes, glob_regex, named_inside
 from tests.pair import REPOSITORY
 
 MODES = {
@@ -328,3 +328,23 @@ def test_exclusions_by_regular_expression(glob: str) -> None:
         parts = path.strip("/").split("/")
         left_out = any(exclusions.leave_out("/" + "/".join(parts[: n + 1])) for n in range(len(parts)))
         assert bool(re.search(regex, path)) is left_out, path
+
+
+@pytest.mark.parametrize("glob", GLOBS)
+@pytest.mark.parametrize("root", ["/", "/data", "/data/tmp", "/data/a", "/data/*", "/d[!x]ta/tmp", "/*/tmp/a"])
+def test_a_root_inside_what_is_left_out(root: str, glob: str) -> None:
+    """The same as its listing leaves out: only what lies below it, or is a glob's match."""
+    import re
+
+    exclusions = Exclusions((), ()).also([glob])
+    plain = exclusion_regexes([glob])
+    named = named_inside([root], [glob])
+    names = ["/data/tmp", "/data/tmp/a/b", "/data/tmp/a/tmp/b", "/data/tmp/x.log/y", "/data/a", "/data/a/bc", "/x.log"]
+    names += ["/x.log/y", "/x.log/y.log", "/data/q/x", "/data/q/r/x", "/dyta/tmp/1", "/dyta/tmp/tmp", "/a/tmp/a/x"]
+    names += ["/data/tap", "/data/tap/tap", "/data/b.d\n", "/data/b.d/b.d", "/data/tmp/a\n", "/data/tmp/tmp\n/tmp"]
+    for path in (name for name in names if re.match(glob_regex(root), name)):
+        is_kept = any(
+            re.search(one.files, path) and not any(re.search(regex, path) for regex in one.left_out) for one in named
+        )
+        hidden = exclusions.hide(path, depth_of(root)) or exclusions.hide_match(path, root)
+        assert (any(re.search(regex, path) for regex in plain) and not is_kept) is hidden, path
