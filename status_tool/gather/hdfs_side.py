@@ -143,14 +143,17 @@ def _check_mounts(mounts: Mounts) -> None:
             )
 
 
-def absent_roots(
+def paths_of(
     endpoint: HdfsEndpoint | RpcEndpoint, roots: Sequence[str], exclusions: Exclusions, load: Load
-) -> list[str]:
-    """Return the roots that do not exist. Queried without retries: a wrong address should be reported at once."""
+) -> dict[str, list[str]]:
+    """Return the paths that each root stands for; none: it does not exist.
+
+    Queried without retries: a wrong address should be reported at once.
+    """
     hdfs = impatient(endpoint, load)
     with refusals_end_the_run(endpoint):
         hdfs.status("/")
-        return [root for root in roots if not expand(hdfs, root, exclusions)]
+        return {root: expand(hdfs, root, exclusions) for root in roots}
 
 
 def impatient(endpoint: HdfsEndpoint | RpcEndpoint, load: Load) -> Hdfs:

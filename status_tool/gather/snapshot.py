@@ -19,7 +19,7 @@ from status_tool.clients.thrift import Cells
 from status_tool.clients.webhdfs import Load, WebHdfs
 from status_tool.clients.zookeeper import ZooKeeper, content, parse_cluster_key, peer_cluster_id
 from status_tool.errors import ConfigurationError, UsageError
-from status_tool.gather.hdfs_side import absent_roots, files_endpoint, identity_of
+from status_tool.gather.hdfs_side import files_endpoint, identity_of, paths_of
 from status_tool.gather.measured_queues import measure, queue_rows
 from status_tool.gather.queue_backlog import has_lengths, has_same_queues, has_shipped, why_not_shipped
 from status_tool.printable import counted
@@ -672,13 +672,16 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
         options = request.files
         endpoint = files_endpoint(settings, options.client, options.load, remote, exclusions, say)
         say(f"querying the NameNode at {endpoint}")
-        absent += absent_roots(endpoint, remote, exclusions, options.load)
+        found = paths_of(endpoint, remote, exclusions, options.load)
+        absent += [root for root, paths in found.items() if not paths]
         identity = identity_of(settings, endpoint, remote, exclusions, options.load)
         # A name of a service or a mount table is a site file's own: the other cluster's may have the same.
         is_named = isinstance(endpoint, RpcEndpoint) and identity[1]
         key = f"{endpoint} ({identity[1]})" if is_named else str(endpoint)
         tolerant = request.side == MASTER
-        sources.append(HdfsSource(endpoint, remote, exclusions, options.load, options.deep, options.journal, tolerant))
+        seen = tuple(path for paths in found.values() for path in paths) if tolerant else ()
+        given = (options.load, options.deep, options.journal)
+        sources.append(HdfsSource(endpoint, remote, exclusions, *given, tolerant, seen))
     plain = tuple(root.removeprefix(LOCAL) for root in roots)
     note = (
         f"HDFS: {', '.join(plain)} checked; left out: "

@@ -161,6 +161,8 @@ class HdfsSource(Source):
     """The journal of an interrupted run."""
     tolerant: bool = True
     """True if a folder that cannot be listed becomes a row; else it is an error: a slave's files would look missing."""
+    seen: tuple[str, ...] = ()
+    """Paths that the roots stood for when the run began: one that is gone since becomes a row, too."""
 
     def close(self) -> None:
         """Make reading threads end soon."""
@@ -180,11 +182,11 @@ class HdfsSource(Source):
         hdfs = client_for(self.endpoint, self.load)
         if isinstance(hdfs, NativeHdfs):
             with refusals_end_the_run(self.endpoint):
-                return [Part(tuple(_trees(hdfs, self.roots, self.exclusions)), True)]
+                return [Part(tuple(self._trees(hdfs)), True)]
         most = SPLIT_PAGES if self.load.rate is None else min(SPLIT_PAGES, int(self.load.rate))
         split, trees = _Split(), list[str]()
         with refusals_end_the_run(self.endpoint):
-            walk = Walk(hdfs, _trees(hdfs, self.roots, self.exclusions), breadth_first=True)
+            walk = Walk(hdfs, self._trees(hdfs), breadth_first=True)
             for page in walk:
                 below = self._take(split, page)
                 if split.pages < most or split.count + len(walk) < PARTS:
@@ -194,6 +196,12 @@ class HdfsSource(Source):
         number = min(GROUPS, len(trees))
         # Neighbouring folders are often alike in size: a part takes some from all over.
         return [*split.parts(), *(Part(tuple(trees[first::number]), True) for first in range(number))]
+
+    def _trees(self, hdfs: Hdfs) -> list[str]:
+        """Return the folders and files to begin with, and on a master those that are gone: their rows will say so."""
+        found = _expanded(hdfs, self.roots, self.exclusions)
+        gone = set(self.seen).difference(found) if self.tolerant else ()
+        return [*outermost(found, self.exclusions), *sorted(gone)]
 
     def _take(self, split: _Split, page: Page) -> list[str]:
         """Add a page's files to the parts, and return its folders."""
@@ -277,15 +285,14 @@ def _recalled(row: NewRow, journal: Journal, deep: bool) -> NewRow:
     return row if row.get("state") else journal.known(row, deep) or row
 
 
-def _trees(hdfs: Hdfs, roots: Iterable[str], exclusions: Exclusions) -> list[str]:
-    """Return the folders and files to begin with."""
-    return outermost([path for root in roots for path in expand(hdfs, root, exclusions)], exclusions)
+def _expanded(hdfs: Hdfs, roots: Iterable[str], exclusions: Exclusions) -> list[str]:
+    return [path for root in roots for path in expand(hdfs, root, exclusions)]
 
 
 def is_large(hdfs: Hdfs, roots: Iterable[str], exclusions: Exclusions, most_pages: int) -> bool:
     """Return True if there are enough files for a Java process to pay. Lists at most `most_pages` pages."""
     files = pages = 0
-    walk = Walk(hdfs, _trees(hdfs, roots, exclusions), breadth_first=True)
+    walk = Walk(hdfs, outermost(_expanded(hdfs, roots, exclusions), exclusions), breadth_first=True)
     for page in walk:
         files, pages = files + sum(entry["type"] == "FILE" for entry in page.entries), pages + 1
         walk.add(folders_of(page, exclusions))
@@ -303,7 +310,7 @@ def folders_of(page: Page, exclusions: Exclusions) -> list[str]:
 
 def pool_of(hdfs: NativeHdfs, roots: Iterable[str], exclusions: Exclusions) -> str:
     """Return the id of the block pool of any file, for NameNodes that do not tell it; empty if none was found."""
-    walk = Walk(hdfs, [path for root in roots for path in expand(hdfs, root, exclusions)], breadth_first=True)
+    walk = Walk(hdfs, _expanded(hdfs, roots, exclusions), breadth_first=True)
     for page in islice(walk, LOOK_PAGES):
         for entry in page.entries:
             if entry["type"] == "FILE" and entry["length"]:
@@ -332,6 +339,8 @@ def expand(hdfs: Hdfs, root: str, exclusions: Exclusions) -> list[str]:
             if entry["pathSuffix"] and fnmatch.fnmatchcase(entry["pathSuffix"], segment)
         )
         found = [path for path in matches if not exclusions.leave_out(path)]
+    if is_glob(segment):
+        return found  # Whether they are still there shows when they are listed.
     return [path for path in found if hdfs.status(path) is not None]
 
 

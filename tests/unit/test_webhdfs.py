@@ -27,7 +27,7 @@ from status_tool.clients.hdfs_native import no_process_left
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, RateLimit, WebHdfs
 from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted
-from status_tool.gather.hdfs_side import absent_roots, files_endpoint
+from status_tool.gather.hdfs_side import files_endpoint, paths_of
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import FileOptions, Request
 from status_tool.report.progress import Counted, Phase, Progress
@@ -174,7 +174,7 @@ def test_a_glob_does_not_match_what_is_left_out(fake: FakeHdfs, root: str, liste
     exclusions = Exclusions(("/tmp", "/hbase"))
     matched = HdfsSource(HdfsEndpoint((fake.url,), "me"), (root,), exclusions)
     assert {row["path"] for row in rows(matched)} == listed
-    assert absent_roots(matched.endpoint, (root, "/t*"), exclusions, Load()) == ["/t*"]
+    assert paths_of(matched.endpoint, ("/t*",), exclusions, Load()) == {"/t*": []}
 
 
 def test_folders_of_one_part_are_listed_at_once(fake: FakeHdfs) -> None:
@@ -232,6 +232,27 @@ def test_a_folder_that_goes_while_the_tree_is_listed_is_told(fake: FakeHdfs) -> 
     gone = {row["path"]: row["state"] for row in ours if row["path"] == "/data/b"}
     assert gone == {"/data/b": "unreadable"}
     assert "/data/b" not in {row["path"] for row in theirs}
+
+
+@pytest.mark.parametrize("root", ["/data/b", "/data/[bc]", "/*/b"])
+def test_a_path_that_goes_before_the_tree_is_listed_is_told(fake: FakeHdfs, root: str) -> None:
+    """A job's folder is away while it is replaced: nothing of it would be checked, and nothing would say so."""
+    endpoint = HdfsEndpoint((fake.url,), "me")
+    (seen,) = paths_of(endpoint, (root,), Exclusions(), Load()).values()
+    fake.files = {path: data for path, data in fake.files.items() if not path.startswith("/data/b/")}
+    for tolerant in (True, False):
+        found = rows(HdfsSource(endpoint, (root,), Exclusions(), tolerant=tolerant, seen=tuple(seen)))
+        states = {row["path"]: row["detail"] for row in found if row["state"]}
+        gone = {"/data/b": "folder: deleted or renamed while the tree was listed"}
+        assert states == (gone if tolerant else {}), "a slave's lacks the files"
+
+
+def test_a_match_that_goes_while_the_tree_is_listed_is_told(fake: FakeHdfs) -> None:
+    """It was listed, so it was there."""
+    fake.refused = {"/data/b"}
+    fake.trouble["GETFILESTATUS"] = [(404, "FileNotFoundException")] * 5
+    found = rows(HdfsSource(HdfsEndpoint((fake.url,), "me"), ("/data/b*",), Exclusions()))
+    assert [(row["path"], row["state"]) for row in found] == [("/data/b", "unreadable")]
 
 
 def test_a_standby_is_passed_over(fake: FakeHdfs) -> None:
