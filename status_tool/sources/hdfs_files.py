@@ -45,6 +45,8 @@ LOOK_PAGES = 64
 GROUPS = 512
 _HEADER = 12  # bytesPerCRC and crcPerBlock
 _MD5_BYTES, _CRC_BYTES = 16, 4
+_OF_NOTHING = "MD5-of-0MD5-of-0CRC32"
+"""Begins the algorithm of a file without blocks."""
 
 
 def endpoint_of(settings: Settings) -> HdfsEndpoint:
@@ -382,14 +384,33 @@ def _checked_row(hdfs: Hdfs, row: NewRow, answer: tuple[str, bytes] | Refused, d
         algorithm, data = answer
         row["checksum"] = checksum_hex(algorithm, data)
         row["algorithm"] = f"{algorithm} {marks}" if marks else algorithm
-        if deep and row["length"]:
+        reads = bool(deep and row["length"])
+        if reads:
             row["crc32c"] = content_crc(hdfs, row["path"], row["length"])
+        if (reads or _is_of_more(row)) and _has_changed(hdfs, row):
+            return _changed_row(row)
     except Refused as refusal:
         state = FileState.OPEN if "under construction" in str(refusal) else FileState.UNREADABLE
         return row | {"checksum": None, "algorithm": None, "state": state, "detail": str(refusal)}
     except ValueError as error:
         return row | {"state": FileState.UNREADABLE, "detail": f"answer not understood: {error}"}
     return row
+
+
+def _is_of_more(row: NewRow) -> bool:
+    """Return True if the checksum of a file that was listed as empty may be of content: it was open then."""
+    return not row["length"] and not (row["algorithm"] or "").startswith(_OF_NOTHING)
+
+
+def _has_changed(hdfs: Hdfs, row: NewRow) -> bool:
+    """Return True if a file is no longer as it was listed: what was read may be of several contents."""
+    now = hdfs.status(row["path"])
+    return now is None or (now["length"], now["modificationTime"]) != (row["length"], row["modified_ms"])
+
+
+def _changed_row(row: NewRow) -> NewRow:
+    nothing = {"checksum": None, "algorithm": None, "crc32c": None}
+    return row | nothing | {"state": FileState.OPEN, "detail": "changed while it was read"}
 
 
 def checksum_hex(algorithm: str, data: bytes) -> str:
@@ -436,11 +457,15 @@ def _range_crc(hdfs: Hdfs, path: str, offset: int, length: int) -> int:
 
 
 def with_content(hdfs: Hdfs, rows: Iterable[NewRow]) -> Iterator[NewRow]:
-    """Yield the rows, each with its CRC32C; a file that cannot be read becomes `unreadable`. For `--deep`."""
+    """Yield the rows, each with its CRC32C; a file that cannot be read becomes `unreadable`. For `--deep`.
+
+    A file that has changed since it was listed becomes `open`.
+    """
 
     def fill(row: NewRow) -> NewRow:
         try:
-            return {**row, "crc32c": content_crc(hdfs, row["path"], row["length"])}
+            read = {**row, "crc32c": content_crc(hdfs, row["path"], row["length"])}
+            return _changed_row(read) if _has_changed(hdfs, row) else read
         except Refused as refusal:
             return {**row, "state": FileState.UNREADABLE, "detail": str(refusal)}
 

@@ -32,8 +32,8 @@ from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import FileOptions, Request
 from status_tool.report.progress import Counted, Phase, Progress
 from status_tool.runs.write import write_side
-from status_tool.sources.crc import Layout
-from status_tool.sources.hdfs_files import HdfsSource, Part
+from status_tool.sources.crc import Layout, crc32c, crc_hex
+from status_tool.sources.hdfs_files import HdfsSource, Part, checked_rows, listed_row, with_content
 from status_tool.sources.journal import Journal
 from status_tool.sources.spool import read_spool
 from status_tool.spark.session import spark_session
@@ -62,6 +62,8 @@ class FakeHdfs:
     refused: set[str] = field(default_factory=set)
     checksum: Callable[[int], tuple[str, bytes]] = lambda length: (ALGORITHM, bytes(12) + b"%16d" % length + bytes(4))
     """By the file's length."""
+    after: dict[str, Callable[[], None]] = field(default_factory=dict)
+    """What happens once an operation was answered."""
     state: str = ""
     """What its JMX says; empty: nothing."""
     redirected: str = ""
@@ -88,7 +90,9 @@ class FakeHdfs:
         if op == "OPEN" and "noredirect" in query:
             return 200, {"Location": f"{self.url}/webhdfs/v1{path}?op=CONTENT"}
         if op == "CONTENT":
-            return 200, self.files[path]
+            data = self.files[path]
+            self.after.get(op, lambda: None)()
+            return 200, data
         if op == "DATA":
             algorithm, data = self.checksum(len(self.files[path]))
             return 200, {"FileChecksum": {"algorithm": algorithm, "bytes": data.hex(), "length": len(data)}}
@@ -376,6 +380,43 @@ def test_a_dead_namenode_is_given_up(fake: FakeHdfs) -> None:
         client.status("/")
     with pytest.raises(Refused):
         list(WebHdfs(HdfsEndpoint((fake.url,), "me")).pages("/nothing"))
+
+
+@pytest.mark.parametrize(("length", "modified"), [(3, 7), (2, 6)])
+def test_a_file_that_changes_while_it_is_read_is_not_compared(fake: FakeHdfs, length: int, modified: int) -> None:
+    """It was open when it was listed: its checksum is of the whole file, but the content was read up to that length."""
+    hdfs = WebHdfs(HdfsEndpoint((fake.url,), "me"))
+    fake.files["/data/f"] = b"12"
+    listed = listed_row("/data/f", {**fake.status("/data/f", ""), "modificationTime": modified})
+
+    def grow() -> None:
+        fake.files["/data/f"] = b"1" * length
+
+    fake.after["CONTENT"] = grow
+    (row,) = checked_rows(hdfs, [listed], deep=True)
+    assert (row["state"], row["detail"]) == ("open", "changed while it was read")
+    assert (row["checksum"], row["crc32c"]) == (None, None)
+    fake.files["/data/f"] = b"12"
+    (row,) = with_content(hdfs, [listed | {"checksum": "a"}])
+    assert (row["state"], row["crc32c"]) == ("open", None)
+    fake.files["/data/f"], fake.after = b"12", {}
+    (row,) = checked_rows(hdfs, [listed | {"modified_ms": 7}], deep=True)
+    assert (row.get("state"), row["crc32c"]) == (None, crc_hex(crc32c(b"12")))
+
+
+def test_a_file_that_was_listed_as_empty_has_no_other_checksum(fake: FakeHdfs) -> None:
+    """Only a NameNode's listing takes an open file to be empty: two such files are not alike."""
+    hdfs = WebHdfs(HdfsEndpoint((fake.url,), "me"))
+    listed = listed_row("/data/f", {**fake.status("/data/f", "")})
+    fake.files["/data/f"] = b"12"
+    (row,) = checked_rows(hdfs, [listed], deep=False)
+    assert row["state"] == "open"
+    fake.files["/data/f"], asked = b"", fake.requests["GETFILESTATUS"]
+    (row,) = checked_rows(hdfs, [listed], deep=False)
+    assert "state" not in row
+    fake.checksum = lambda _: ("MD5-of-0MD5-of-0CRC32", bytes(28))
+    checked_rows(hdfs, [listed], deep=False)
+    assert fake.requests["GETFILESTATUS"] == asked + 1, "it says itself that there is nothing"
 
 
 def test_the_start_of_a_file(fake: FakeHdfs) -> None:
