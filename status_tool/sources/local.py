@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import pyarrow as pa
 
@@ -24,9 +24,20 @@ from status_tool.vocabulary.states import FileState
 _READ_BYTES = 1 << 20
 
 
+class LocalPart(NamedTuple):
+    """A root, or a match of one that is a glob."""
+
+    path: str
+    is_followed: bool
+    """False for a symbolic link that only a glob names."""
+
+
 @dataclass(frozen=True)
 class LocalSource(Source):
-    """`file` rows of everything under local `roots`, as if laid out by `layout`. Symbolic links are not followed."""
+    """`file` rows of everything under local `roots`, as if laid out by `layout`.
+
+    A root may be a symbolic link, or lie below one. No other link is followed.
+    """
 
     roots: tuple[str, ...]
     exclusions: Exclusions
@@ -34,12 +45,23 @@ class LocalSource(Source):
     deep: bool = False
 
     def absent(self) -> list[str]:
-        """Return the roots that do not exist."""
-        return [root for root in self.roots if not self._expand(root)]
+        """Return the roots that do not exist: nothing but links matches a glob, or nothing at all."""
+        return [root for root in self.roots if not any(self._is_followed(path, root) for path in self._expand(root))]
 
-    def partitions(self) -> Sequence[str]:
+    def partitions(self) -> Sequence[LocalPart]:
         """Return one part per root."""
-        return outermost([path for root in self.roots for path in self._expand(root)], self.exclusions)
+        found = {(path, self._is_followed(path, root)) for root in self.roots for path in self._expand(root)}
+        followed = {path for path, is_followed in found if is_followed}
+
+        def is_apart(root: str, other: str) -> bool:
+            return other not in followed or _is_behind_a_link(root, other)
+
+        paths = outermost([path for path, _ in found], self.exclusions, is_apart)
+        return [LocalPart(path, path in followed) for path in paths]
+
+    @staticmethod
+    def _is_followed(path: str, root: str) -> bool:
+        return not (is_glob(root) and os.path.islink(path))
 
     def _expand(self, root: str) -> list[str]:
         if not is_glob(root):
@@ -47,14 +69,15 @@ class LocalSource(Source):
         found = (path for path in glob.glob(root, include_hidden=True) if fnmatch.fnmatchcase(path, root))
         return sorted(path for path in found if not self.exclusions.hide_match(path, root))
 
-    def read(self, partition: str) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: LocalPart) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one root. A file that cannot be read is `unreadable`, with the reason."""
         seen: Counter[str] = Counter()
         yield from codec.batches(self._rows(partition, seen), 1_000)
         yield from codec.batches({"kind": "count", "name": name, "entries": n} for name, n in sorted(seen.items()))
 
-    def _rows(self, path: str, seen: Counter[str]) -> Iterator[NewRow]:
-        mode = os.lstat(path).st_mode
+    def _rows(self, root: LocalPart, seen: Counter[str]) -> Iterator[NewRow]:
+        path, is_followed = root
+        mode = (os.stat if is_followed else os.lstat)(path).st_mode
         if stat.S_ISLNK(mode):
             seen["symbolic link"] += 1
         elif stat.S_ISREG(mode):
@@ -74,7 +97,7 @@ class LocalSource(Source):
             below = (os.path.join(path, name) for name in names)
             for child in below:
                 if not self.exclusions.leave_out(child):
-                    yield from self._rows(child, seen)
+                    yield from self._rows(LocalPart(child, False), seen)
 
     def row(self, path: str) -> NewRow:
         """Return the `file` row of one file."""
@@ -102,3 +125,9 @@ def _content(file: BinaryIO) -> int:
     while piece := file.read(_READ_BYTES):
         whole = crc.crc32c(piece, whole)
     return whole
+
+
+def _is_behind_a_link(path: str, root: str) -> bool:
+    """Return True if a link lies between a root and a path below it: the root's listing ends there."""
+    below = os.path.relpath(path, root)
+    return os.path.realpath(path) != os.path.normpath(os.path.join(os.path.realpath(root), below))

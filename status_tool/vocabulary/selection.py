@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from status_tool.errors import ConfigurationError, UsageError
@@ -197,11 +197,22 @@ def _left_out(root: str, globs: Iterable[str]) -> Iterator[str]:
                 yield f"(?s)^(?={_folders_regex(segments[:end])}((?:/.*)?){_END}){excluded}\\1{_END}"
 
 
-def outermost(roots: Sequence[str], exclusions: Exclusions = Exclusions()) -> list[str]:
-    """Return the roots that the listing of no other root reaches, so that each file is listed once."""
+def outermost(
+    roots: Sequence[str],
+    exclusions: Exclusions = Exclusions(),
+    is_apart: Callable[[str, str], bool] = lambda root, other: False,
+) -> list[str]:
+    """Return the roots that the listing of no other root reaches, so that each file is listed once.
+
+    `is_apart` tells that it does not reach a root inside another one, for a reason besides exclusions.
+    """
+
+    def reached(root: str, other: str) -> bool:
+        return inside(root, other) and not exclusions.hide(root, depth_of(other)) and not is_apart(root, other)
+
     kept: list[str] = []
     for root in sorted(set(roots)):
-        if not any(inside(root, other) and not exclusions.hide(root, depth_of(other)) for other in kept):
+        if not any(reached(root, other) for other in kept):
             kept.append(root)
     return kept
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from status_tool.gather.parallel_reading import read_all
+from status_tool.sources.local import LocalSource
+from status_tool.vocabulary.selection import Exclusions
 from tests.pair import Result, tool_here
 
-pytestmark = pytest.mark.spark
 
-
+@pytest.mark.spark
 @pytest.mark.slow
 def test_an_export_and_its_copy(tmp_path: Path) -> None:
     """Same content matches under another name; another byte, another layout, a link, an empty folder are reported."""
@@ -44,6 +48,7 @@ def test_an_export_and_its_copy(tmp_path: Path) -> None:
     assert check("1024").exit_code == 1
 
 
+@pytest.mark.spark
 @pytest.mark.slow
 def test_what_f_names_is_checked_whatever_its_name(tmp_path: Path) -> None:
     """Names with line ends are not on the copy; and nothing is known of a folder that FILE left out."""
@@ -71,3 +76,50 @@ def test_what_f_names_is_checked_whatever_its_name(tmp_path: Path) -> None:
         (tmp_path / "copy" / "sub" / name).write_bytes(b"x")
     assert check("sub").exit_code == 0
     assert check("sub", "sub/.staging/kept").exit_code == 3
+
+
+def source(folder: Path, *roots: str, **options: Any) -> LocalSource:
+    return LocalSource(tuple(f"{folder}/{root}".rstrip("/") for root in roots), Exclusions(), **options)
+
+
+def rows(source: LocalSource) -> Iterator[dict[str, Any]]:
+    """The rows of its files."""
+    for batch in read_all(source):
+        yield from (row for row in batch.to_pylist() if row["kind"] == "file")
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> Path:
+    """A folder with two versions, and links to one of them, to nothing, and to a file."""
+    for version in ("v1", "v2"):
+        (tmp_path / version / "sub").mkdir(parents=True)
+        (tmp_path / version / "sub" / "f").write_bytes(b"x")
+    (tmp_path / "current").symlink_to("v1")
+    (tmp_path / "broken").symlink_to("v3")
+    (tmp_path / "file").symlink_to("v1/sub/f")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("roots", "listed"),
+    [
+        (("current",), {"current/sub/f"}),
+        (("file",), {"file"}),
+        (("", "current/sub"), {"v1/sub/f", "v2/sub/f", "current/sub/f"}),
+        (("", "current"), {"v1/sub/f", "v2/sub/f", "current/sub/f"}),
+        (("current", "current/sub"), {"current/sub/f"}),
+        (("*",), {"v1/sub/f", "v2/sub/f"}),
+        (("*", "current"), {"v1/sub/f", "v2/sub/f", "current/sub/f"}),
+        (("*", "current/sub"), {"v1/sub/f", "v2/sub/f", "current/sub/f"}),
+    ],
+)
+def test_a_root_that_is_a_link_is_followed(linked: Path, roots: tuple[str, ...], listed: set[str]) -> None:
+    """It is named. Links that a listing or a glob comes upon are not followed, and do not hide a root behind them."""
+    found = [row["path"] for row in rows(source(linked, *roots))]
+    assert sorted(found) == sorted(f"{linked}/{path}" for path in listed)
+
+
+def test_a_glob_that_matches_links_alone_is_absent(linked: Path) -> None:
+    """Nothing of it is checked."""
+    asked = source(linked, "c*", "v*", "none", "current")
+    assert asked.absent() == [f"{linked}/c*", f"{linked}/none"]
