@@ -44,6 +44,11 @@ class LocalSource(Source):
     layout: Layout = field(default_factory=Layout)
     deep: bool = False
 
+    @property
+    def is_read_here(self) -> bool:
+        """Return True: an executor elsewhere would read its own host's folder."""
+        return True
+
     def absent(self) -> list[str]:
         """Return the roots that do not exist: nothing but links matches a glob, or nothing at all."""
         return [root for root in self.roots if not any(self._is_followed(path, root) for path in self._expand(root))]

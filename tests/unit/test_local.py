@@ -9,8 +9,14 @@ from typing import Any
 
 import pytest
 
+from status_tool.clients.config import Settings, SiteConfig
 from status_tool.gather.parallel_reading import read_all
+from status_tool.gather.snapshot import Request, Snapshot
+from status_tool.runs import slave_side
+from status_tool.runs.slave_side import Scratch
 from status_tool.sources.local import LocalSource
+from status_tool.status_file.reader import open_status
+from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.selection import Exclusions
 from tests.pair import Result, tool_here
 
@@ -123,3 +129,16 @@ def test_a_glob_that_matches_links_alone_is_absent(linked: Path) -> None:
     """Nothing of it is checked."""
     asked = source(linked, "c*", "v*", "none", "current")
     assert asked.absent() == [f"{linked}/c*", f"{linked}/none"]
+
+
+def test_only_this_process_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Executors run on other hosts, each with a folder of its own by that name."""
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "f").write_bytes(b"x")
+    gathered = Snapshot(Header("slave", "s", 2, 1), (), (source(tmp_path, "copy"),))
+    monkeypatch.setattr(slave_side, "snapshot", lambda *_: gathered)
+    scratch = Scratch(tmp_path, None)
+    slave_side.gather(Settings(SiteConfig({})), Request("slave", 0), lambda _: None, scratch)
+    with open_status(scratch.files) as written:
+        assert [row["path"] for batch in written.rows({"file"}) for row in batch.to_pylist()] == [f"{tmp_path}/copy/f"]
+    assert slave_side._left_to_spark(gathered).sources == ()
