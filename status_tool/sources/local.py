@@ -81,28 +81,29 @@ class LocalSource(Source):
         yield from codec.batches({"kind": "count", "name": name, "entries": n} for name, n in sorted(seen.items()))
 
     def _rows(self, root: LocalPart, seen: Counter[str]) -> Iterator[NewRow]:
-        path, is_followed = root
-        mode = (os.stat if is_followed else os.lstat)(path).st_mode
-        if stat.S_ISLNK(mode):
-            seen["symbolic link"] += 1
-        elif stat.S_ISREG(mode):
-            yield self.row(path)
-        elif stat.S_ISDIR(mode):
+        waiting = [root]
+        while waiting:
+            path, is_followed = waiting.pop()
+            what = ""
             try:
-                names = sorted(os.listdir(path))
+                mode = (os.stat if is_followed else os.lstat)(path).st_mode
+                if stat.S_ISLNK(mode):
+                    seen["symbolic link"] += 1
+                elif not _is_utf8(path):
+                    yield _unreadable(path, "its name is not UTF-8")
+                elif stat.S_ISREG(mode):
+                    yield self.row(path)
+                elif stat.S_ISDIR(mode):
+                    what = "folder: "
+                    names = sorted(os.listdir(path), reverse=True)
+                    seen["empty folder"] += not names
+                    below = (os.path.join(path, name) for name in names)
+                    waiting += [LocalPart(child, False) for child in below if not self.exclusions.leave_out(child)]
+            except FileNotFoundError:
+                why = "a link to nothing" if os.path.islink(path) else "deleted or renamed while the tree was listed"
+                yield _unreadable(path, why)
             except OSError as error:
-                yield {
-                    "kind": "file",
-                    "path": path,
-                    "state": FileState.UNREADABLE,
-                    "detail": f"folder: {error.strerror}",
-                }
-                return
-            seen["empty folder"] += not names
-            below = (os.path.join(path, name) for name in names)
-            for child in below:
-                if not self.exclusions.leave_out(child):
-                    yield from self._rows(LocalPart(child, False), seen)
+                yield _unreadable(path, f"{what}{error.strerror or error}")
 
     def row(self, path: str) -> NewRow:
         """Return the `file` row of one file."""
@@ -130,6 +131,17 @@ def _content(file: BinaryIO) -> int:
     while piece := file.read(_READ_BYTES):
         whole = crc.crc32c(piece, whole)
     return whole
+
+
+def _is_utf8(path: str) -> bool:
+    """Return True if a path is UTF-8: Python has other bytes as surrogates, which no row can hold."""
+    return not any("\udc80" <= character <= "\udcff" for character in path)
+
+
+def _unreadable(path: str, why: str) -> NewRow:
+    """Return the row of what is neither read nor listed; bytes that are not UTF-8 are escaped."""
+    shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+    return {"kind": "file", "path": shown, "state": FileState.UNREADABLE, "detail": why}
 
 
 def _is_behind_a_link(path: str, root: str) -> bool:

@@ -131,6 +131,39 @@ def test_a_glob_that_matches_links_alone_is_absent(linked: Path) -> None:
     assert asked.absent() == [f"{linked}/c*", f"{linked}/none"]
 
 
+def test_what_cannot_be_read_has_a_row(linked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names in another encoding, files that go while they are listed, folders that may be listed but not entered."""
+    (linked / "v2" / "entered").mkdir()
+    (linked / "v2" / "entered" / "f").write_bytes(b"x")
+    for name in (b"v2/gr\xfcn", b"v2/\xff"):
+        os.mkdir(os.path.join(os.fsencode(linked), name))
+        Path(os.fsdecode(os.path.join(os.fsencode(linked), name, b"f"))).write_bytes(b"x")
+    monkeypatch.setattr(os, "listdir", lambda path, listed=os.listdir: [*listed(path), "gone"])
+
+    def refuse(path: str, look: Any = os.lstat) -> os.stat_result:
+        if path.endswith("entered/f"):
+            raise PermissionError(13, "Permission denied", path)
+        found: os.stat_result = look(path)
+        return found
+
+    monkeypatch.setattr(os, "lstat", refuse)
+    found = {row["path"].removeprefix(f"{linked}/"): row for row in rows(source(linked, "v2", "broken"))}
+    gone = "deleted or renamed while the tree was listed"
+    assert {path: row["detail"] for path, row in found.items()} == {
+        "broken": "a link to nothing",
+        "v2/entered/f": "Permission denied",
+        "v2/entered/gone": gone,
+        "v2/gone": gone,
+        "v2/gr\\xfcn": "its name is not UTF-8",
+        "v2/sub/f": None,
+        "v2/sub/gone": gone,
+        "v2/\\xff": "its name is not UTF-8",
+    }
+    assert {path for path, row in found.items() if row["state"] == "unreadable" and row["length"] is None} == {
+        *found
+    } - {"v2/sub/f"}
+
+
 def test_only_this_process_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Executors run on other hosts, each with a folder of its own by that name."""
     (tmp_path / "copy").mkdir()
