@@ -116,6 +116,8 @@ class LocalSource(Source):
                 row |= {"length": length, "algorithm": algorithm, "checksum": checksum}
                 if self.deep and length:
                     row["crc32c"] = crc.crc_hex(_content(file))
+                if _version(os.fstat(file.fileno())) != _version(facts):
+                    row |= {"state": FileState.OPEN, "detail": "changed while it was read"}
         except OSError as error:
             row |= {
                 "length": row.get("length", 0),
@@ -123,6 +125,10 @@ class LocalSource(Source):
                 "detail": error.strerror or str(error),
             }
         return row
+
+
+def _version(facts: os.stat_result) -> tuple[int, int]:
+    return facts.st_size, facts.st_mtime_ns
 
 
 def _content(file: BinaryIO) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -14,6 +14,7 @@ from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import Request, Snapshot
 from status_tool.runs import slave_side
 from status_tool.runs.slave_side import Scratch
+from status_tool.sources.crc import Layout, hdfs_checksum
 from status_tool.sources.local import LocalSource
 from status_tool.status_file.reader import open_status
 from status_tool.vocabulary.header import Header
@@ -162,6 +163,24 @@ def test_what_cannot_be_read_has_a_row(linked: Path, monkeypatch: pytest.MonkeyP
     assert {path for path, row in found.items() if row["state"] == "unreadable" and row["length"] is None} == {
         *found
     } - {"v2/sub/f"}
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its checksum may be of one content, its CRC of another."""
+    file = tmp_path / "f"
+    file.write_bytes(b"12")
+
+    def grow(read: BinaryIO, layout: Layout) -> tuple[str, str, int]:
+        file.write_bytes(b"123")
+        return hdfs_checksum(read, layout)
+
+    monkeypatch.setattr("status_tool.sources.crc.hdfs_checksum", grow)
+    (row,) = rows(source(tmp_path, "f"))
+    assert (row["state"], row["detail"]) == ("open", "changed while it was read")
+    file.write_bytes(b"123")
+    monkeypatch.undo()
+    (row,) = rows(source(tmp_path, "f"))
+    assert row["state"] is None
 
 
 def test_only_this_process_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
