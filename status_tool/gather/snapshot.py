@@ -83,6 +83,8 @@ class FileOptions:
     exclude: tuple[str, ...] = ()
     deep: bool = False
     """True if every file's content is read."""
+    deep_local: bool = False
+    """True if every local file's CRC32C is computed: the file is read for its checksum anyway."""
     journal: str | None = None
     client: HdfsClient = HdfsClient.AUTO
     layout: Layout | None = None
@@ -660,7 +662,8 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
     key, identity = "", ("", LOCAL_POOL)
     local, remote = by_system(roots)
     if local:
-        disk = LocalSource(local, exclusions, request.files.layout or Layout(), request.files.deep)
+        deep = request.files.deep or request.files.deep_local
+        disk = LocalSource(local, exclusions, request.files.layout or Layout(), deep)
         sources.append(disk)
         absent += disk.absent()
         key = f"{LOCAL}{','.join(local)}"

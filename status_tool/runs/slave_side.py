@@ -81,8 +81,12 @@ def slave_request(side: MasterSide, check: Check) -> Request:
         hdfs_paths=check.path_map.slave_roots(
             check.hdfs_paths or master.hdfs_paths or (_legacy_roots(side.file) if hdfs else ())
         ),
-        # With --map-path names differ on the slave: --exclude refers to the master's, and is applied when comparing.
-        files=dataclasses.replace(check.files, exclude=()) if check.path_map.pairs else check.files,
+        files=dataclasses.replace(
+            check.files,
+            # With --map-path names differ on the slave: --exclude refers to the master's and applies when comparing.
+            exclude=() if check.path_map.pairs else check.files.exclude,
+            deep_local=check.deep,
+        ),
     )
 
 

@@ -11,14 +11,17 @@ import pytest
 
 from status_tool.clients.config import Settings, SiteConfig
 from status_tool.gather.parallel_reading import read_all
-from status_tool.gather.snapshot import Request, Snapshot
+from status_tool.gather.snapshot import Request, Snapshot, snapshot
 from status_tool.runs import slave_side
-from status_tool.runs.slave_side import Scratch
+from status_tool.runs.check import Check
+from status_tool.runs.master_side import MasterSide
+from status_tool.runs.slave_side import Scratch, slave_request
 from status_tool.sources.crc import Layout, hdfs_checksum
 from status_tool.sources.local import LocalSource
 from status_tool.status_file.reader import open_status
 from status_tool.vocabulary.header import Header
-from status_tool.vocabulary.selection import Exclusions
+from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.selection import Exclusions, PathMap
 from tests.pair import Result, tool_here
 
 
@@ -50,7 +53,8 @@ def test_an_export_and_its_copy(tmp_path: Path) -> None:
     assert "1 symbolic link on the master" in notices
     result = check("2048")
     assert (result.exit_code, result.json["hdfs"]["files"]["incomparable"]) == (3, 1), result
-    assert check("2048", "--deep=all").exit_code == 0
+    for deep in ("--deep", "--deep=all"):
+        assert check("2048", deep).exit_code == 0
     (tmp_path / "copy" / "sub" / "file 511").write_bytes(b"x" * 510 + b"y")
     assert check("1024").exit_code == 1
 
@@ -181,6 +185,18 @@ def test_a_file_that_changes_while_it_is_read_is_not_compared(tmp_path: Path, mo
     monkeypatch.undo()
     (row,) = rows(source(tmp_path, "f"))
     assert row["state"] is None
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_deep_reads_every_file_of_a_local_slave(tmp_path: Path, deep: bool) -> None:
+    """There is no second look at those that checksums cannot settle: they are read for their checksum anyway."""
+    (tmp_path / "f").write_bytes(b"x")
+    file: Any = None
+    master = MasterSide(file, Header("master", "m", 2, 1, half="hdfs", hdfs_paths=("/f",)))
+    check = Check(Path("f"), Scope(check_hbase=False), deep=deep, path_map=PathMap.parse([f"/f=file://{tmp_path}/f"]))
+    gathered = snapshot(Settings(SiteConfig({})), slave_request(master, check), lambda _: None)
+    (row,) = (row for one in gathered.sources if isinstance(one, LocalSource) for row in rows(one))
+    assert (row["crc32c"] is not None) is deep
 
 
 def test_only_this_process_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
