@@ -257,7 +257,8 @@ class HdfsSource(Source):
         None for a slave's that is gone: the master's files below it count as missing. A master's may have been renamed
         to where nobody looks any more.
         """
-        if refusal.is_absent and (not self.tolerant or self._is_mount_point(folder)):
+        was_empty = self._is_mount_point(folder) and folder not in self.seen
+        if refusal.is_absent and (not self.tolerant or was_empty):
             return
         if not self.tolerant:
             raise Refused(refusal.name, f"{folder} cannot be listed: {refusal}") from None

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from status_tool.gather import hdfs_side
 from status_tool.gather.hdfs_side import files_endpoint
 from status_tool.gather.snapshot import FileOptions, Request
 from status_tool.runs.write import write_side
-from status_tool.sources.hdfs_files import HdfsSource, content_crc
+from status_tool.sources.hdfs_files import HdfsSource, Part, content_crc
 from status_tool.sources.interface import Source
 from status_tool.spark.session import spark_session
 from status_tool.status_file.reader import open_status
@@ -135,6 +136,16 @@ def test_roots(fake: Path) -> None:
     for path in ("data/a1/f", "data/a2/f", "data/b/f", "alone"):
         put(fake, path, "x")
     assert set(files(source("/data/a*", "/alone", "/absent"))) == {"/data/a1/f", "/data/a2/f", "/alone"}
+
+
+def test_a_mount_point_that_led_somewhere(fake: Path) -> None:
+    """One that leads to nothing is there; but what it led to when the run began is gone."""
+    put(fake, "data/f", "x")
+    view = replace(ENDPOINT, mounts=(("/data/mount", "hdfs://fake/away"),))
+    for seen, told in (((), set()), (("/data/mount",), {"/data/mount"})):
+        found = HdfsSource(view, ("/data",), Exclusions(), seen=seen)
+        rows = [row for batch in found.read(Part(("/data/mount",), True)) for row in batch.to_pylist()]
+        assert {row["path"] for row in rows} == told
 
 
 def test_more_files_than_one_request_takes(fake: Path) -> None:
