@@ -40,7 +40,7 @@ final class Barrier {
 
   /** Returns the echo to be written by a flush that starts now, or null if the token has been echoed already. */
   Echo read(StateStore store, Echo last) throws IOException {
-    StoredRow row = store.get(List.of(BarrierRow.KEY)).get(0);
+    StoredRow row = store.get(BarrierRow.KEY);
     doorbell = row.value(BarrierRow.DOORBELL);
     byte[] now = row.value(BarrierRow.OPENINGS);
     reopened |= openings != null && !Arrays.equals(openings, now);

@@ -51,10 +51,10 @@ final class Coverages {
    * table writes all in one mutation, so that no other one sees a part.
    */
   void begin(StateStore store, Set<Character> roles) throws IOException {
-    StoredRow row = row(store);
+    StoredRow row = store.get(CoverageRow.KEY);
     if (row.value(CoverageRow.KEPT_MS) == null) {
       store.putIf(first(row, roles), CoverageRow.KEPT_MS, null);
-      row = row(store); // another tracker may have been faster
+      row = store.get(CoverageRow.KEY); // another tracker may have been faster
     }
     byte[] kept = row.value(CoverageRow.KEPT_MS);
     if (kept == null) {
@@ -88,9 +88,5 @@ final class Coverages {
    */
   private long start(Coverage coverage, long kept) {
     return coverage.role == ServerRole.REPLICATOR ? kept : Math.max(started, kept);
-  }
-
-  private static StoredRow row(StateStore store) throws IOException {
-    return store.get(List.of(CoverageRow.KEY)).get(0);
   }
 }

@@ -218,7 +218,7 @@ final class Flusher {
    * others detect it by that as well.
    */
   private void begin(StateStore store, Collection<ServerRole> roles) throws IOException {
-    StoredRow coverage = coverage(store);
+    StoredRow coverage = store.get(CoverageRow.KEY);
     boolean lost = lastCoverage != null && coverage.isEmpty() && !lastCoverage.isEmpty()
         || mark.isAbove(coverage);
     if (lastCoverage != null && !isSame(coverage)) {
@@ -229,10 +229,6 @@ final class Flusher {
     if (lost || !vouched(store, roles, rows(roles, lastBegan, lastEcho, ServerRole.End.NONE, lastPeers))) {
       wentBack(store, roles);
     }
-  }
-
-  private static StoredRow coverage(StateStore store) throws IOException {
-    return store.get(List.of(CoverageRow.KEY)).get(0);
   }
 
   /** Returns true if coverage has not started anew and the table has not gone back since the last flush. */
@@ -257,16 +253,16 @@ final class Flusher {
     long above = mark.above(now);
     StateRow row = new StateRow(CoverageRow.KEY).add(CoverageRow.BACK_MS, now, now)
         .add(CoverageRow.MARK, above, above);
-    addStarts(row, coverage(store), roles, now);
+    addStarts(row, store.get(CoverageRow.KEY), roles, now);
     // First: a row with a mark and without this is one that an earlier version has written.
     store.putIf(new StateRow(CoverageRow.KEY).add(CoverageRow.KEPT_MS, now, now), CoverageRow.KEPT_MS, null);
     // Before the servers' rows are accepted: if this fails, they still differ from those expected, and the next flush
     // notices again.
     store.put(List.of(row));
     mark.markRegions(store, above);
-    lastCoverage = coverage(store);
+    lastCoverage = store.get(CoverageRow.KEY);
     for (ServerRole role : roles) {
-      role.accept(store.get(List.of(role.key())).get(0));
+      role.accept(store.get(role.key()));
     }
   }
 

@@ -81,7 +81,7 @@ final class ServerRole {
       }
       // A row of ours whose answer was lost, or that was drained from the spool, is no sign of a table that went back.
       // Any other row is.
-      byte[] found = store.get(List.of(key())).get(0).value(ServerRow.LAST);
+      byte[] found = store.get(key()).value(ServerRow.LAST);
       if (found != null && isAmong(found, attempted) && store.putIf(change.row, ServerRow.LAST, found)) {
         landed(version, change);
         return true;

@@ -24,6 +24,11 @@ public interface StateStore {
   /** Reads rows, in the order of the keys; an absent row is empty. */
   List<StoredRow> get(List<byte[]> keys) throws IOException;
 
+  /** Reads one row; an absent one is empty. */
+  default StoredRow get(byte[] key) throws IOException {
+    return get(List.of(key)).get(0);
+  }
+
   /**
    * Writes the row and deletes columns of it, each up to the version that was read, in one atomic mutation: newer
    * versions stay. A column that was not read is deleted with all versions.

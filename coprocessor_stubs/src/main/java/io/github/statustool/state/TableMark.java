@@ -99,7 +99,7 @@ public final class TableMark {
       wentBack.record();
       long above = Math.max(clock.getAsLong(), Math.max(number(mark(store)), mark) + 1);
       raise(store, mark(store), new StateRow(CoverageRow.KEY).add(CoverageRow.MARK, above, above), above);
-    } else if (hasLostRows(store, row(store))) {
+    } else if (hasLostRows(store, store.get(CoverageRow.KEY))) {
       markTables(store);
       wentBack.record();
     }
@@ -139,7 +139,7 @@ public final class TableMark {
     List<byte[]> keys = keys(store);
     List<byte[]> before = new ArrayList<>();
     store.get(keys).forEach(row -> before.add(row.value(CoverageRow.MARK)));
-    if (hasLostRows(store, row(store))) {
+    if (hasLostRows(store, store.get(CoverageRow.KEY))) {
       markTables(store);
       wentBack.record();
     } else if (store.putAllIf(rows(keys, mark), CoverageRow.MARK, before)) {
@@ -228,12 +228,8 @@ public final class TableMark {
     return store.get(keys).stream().anyMatch(row -> number(row.value(CoverageRow.MARK)) < mark);
   }
 
-  private static StoredRow row(StateStore store) throws IOException {
-    return store.get(List.of(CoverageRow.KEY)).get(0);
-  }
-
   private static byte[] mark(StateStore store) throws IOException {
-    return row(store).value(CoverageRow.MARK);
+    return store.get(CoverageRow.KEY).value(CoverageRow.MARK);
   }
 
   private static long number(byte[] stored) {
