@@ -246,8 +246,8 @@ def build_context(
 def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], past: _Past) -> RunContext:
     """Return the context with its servers and tables judged."""
     queues, equal, servers_ms = bare.queues, bare.rows.equal, past.servers_ms
-    since = bare.scope.since
-    baselines = {*since.by_table.values(), *([] if since.everything_ms is None else [since.everything_ms])}
+    accepted = {bare.scope.since.of(table) for table in (None, *past.families)}
+    baselines = [moment for moment in accepted if moment is not None]
     origins = judge_origins(ours["server"], bare.master, servers_ms, queues.drained, queues.left, baselines)
     settings = judge_settings(ours["server"], theirs["server"], servers_ms)
     peers = [parse_peer(row.get("detail")) for row in theirs["peer"]]

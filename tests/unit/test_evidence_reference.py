@@ -793,6 +793,15 @@ def test_what_follows_an_acceptance_ends_it_whatever_the_clocks_show(behind_ms: 
     assert codes(before, replace(accepted, forgotten=frozenset({"ns:t"})), back) == set()
 
 
+def test_a_later_word_covers_a_clock_that_was_set_back_past_an_earlier_one() -> None:
+    """The way out that the message names, where the slave keeps an earlier word of the table."""
+    first = check(changed(OURS, "region", region_id=1), scope=replace(HBASE, since=Baseline(None, {"ns:t": 20_000})))
+    health = json.dumps({"clock_back_ms": 25_000, "clock_low_ms": 15_000})
+    ours = changed(changed(OURS, "region", region_id=1), "server", detail=health)
+    assert "origin" in {one.code for one in check(ours, recorded(first)).problems}
+    assert check(ours, recorded(first), replace(HBASE, since=Baseline(25_000))).problems == ()
+
+
 def test_a_server_that_nobody_watched_is_settled_by_rows_or_by_your_word() -> None:
     """A server of the slave that ran without the tracker for a while, later than all that was proven."""
     ours, accepted = changed(OURS, "region", region_id=1), replace(HBASE, since=Baseline(None, {"ns:t": 29_000}))
