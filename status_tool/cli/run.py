@@ -227,8 +227,15 @@ def _run(asked: AskedRun) -> int:
         return show_plan(explain_side(asked.settings, asked.request()), one.as_json)
     if one.output is None:
         return dump(asked.settings, asked.request())
-    rest = (one.output, asked.debug_dir, one.as_json, asked.key)
-    return write_file(asked.settings, asked.request(), *rest, asks_samples="sample" in asked.given)
+    return write_file(
+        asked.settings,
+        asked.request(),
+        one.output,
+        asked.debug_dir,
+        one.as_json,
+        asked.key,
+        asks_samples="sample" in asked.given,
+    )
 
 
 def asked_of(values: Mapping[str, Any]) -> AskedRun:

@@ -683,8 +683,9 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
         key = f"{endpoint} ({identity[1]})" if is_named else str(endpoint)
         tolerant = request.side == MASTER
         seen = tuple(path for paths in found.values() for path in paths) if tolerant else ()
-        given = (options.load, options.deep, options.journal)
-        sources.append(HdfsSource(endpoint, remote, exclusions, *given, tolerant, seen))
+        sources.append(
+            HdfsSource(endpoint, remote, exclusions, options.load, options.deep, options.journal, tolerant, seen)
+        )
     plain = tuple(root.removeprefix(LOCAL) for root in roots)
     note = (
         f"HDFS: {', '.join(plain)} checked; left out: "
