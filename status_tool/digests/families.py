@@ -14,7 +14,7 @@ from status_tool.clients.zookeeper import ZooKeeper, peer_cluster_id
 from status_tool.digests.digest import FOREVER, Family
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.rules.descriptors import TTL_FOREVER
-from status_tool.rules.peers import leads_to, parse_peer, ships, withheld
+from status_tool.rules.peers import PeerFacts, leads_to, parse_peer, ships, withheld
 from status_tool.sources.state_table import StateTable, now_ms
 from status_tool.vocabulary.details import fits, is_flag, is_number, is_text
 
@@ -105,9 +105,9 @@ def describe_both(
 def shipped_families(
     master: DescribedCluster, slave: DescribedCluster, table: str
 ) -> tuple[list[str], tuple[str, ...]]:
-    """Return the families that the master's peer ships to the slave, and notices.
+    """Return the families that the master's peers ship to the slave, and notices.
 
-    Raises `ConfigurationError` for none.
+    Raises `ConfigurationError` for none: no rows would be compared, and so found equal.
     """
     families: set[str] = {name for name, family in master.tables[table].items() if family.get("scope")}
     if not families:
@@ -119,8 +119,19 @@ def shipped_families(
     leading = [peer for peer in facts if leads_to(peer, slave.id, slave_key) and ships(peer, table)]
     if not leading:
         return sorted(families), (f"no replication peer of the master ships {table} to the slave",)
-    left_out: list[set[str]] = [set(withheld(peer, {table: families}).get(table, ())) for peer in leading]
-    return sorted(name for name in families if any(name not in out for out in left_out)), ()
+    return families_by(leading, table, families), ()
+
+
+def families_by(peers: Sequence[PeerFacts], table: str, families: set[str]) -> list[str]:
+    """Return those of a table's families that one of the peers ships; raises `ConfigurationError` for none."""
+    left_out: list[set[str]] = [set(withheld(peer, {table: families}).get(table, ())) for peer in peers]
+    shipped = sorted(name for name in families if any(name not in out for out in left_out))
+    if not shipped:
+        raise ConfigurationError(
+            f"no replication peer of the master ships a replicated family of table {table} to the slave "
+            f"({', '.join(sorted(families))}): nothing to compare; see `status-tool topology`"
+        )
+    return shipped
 
 
 def comparable(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from status_tool.errors import StatusFileError
-from status_tool.printable import safe
+from status_tool.printable import few, safe
 from status_tool.vocabulary.details import is_flag, is_number, is_text, list_of, map_of, optional, parse_detail
 from status_tool.vocabulary.names import namespace_of
 from status_tool.vocabulary.outcome import NotReplicated
@@ -61,10 +62,17 @@ def parse_peer(detail: str | None) -> PeerFacts:
     return parse_detail(detail, _FIELDS, "replication peer")
 
 
-def choose_peer(peers: Sequence[PeerFacts], slave_id: str, slave_key: str, wanted: str | None) -> Choice:
+def choose_peer(
+    peers: Sequence[PeerFacts],
+    slave_id: str,
+    slave_key: str,
+    wanted: str | None,
+    replicated: Mapping[str, Collection[str]] = MappingProxyType({}),
+) -> Choice:
     """Return the peer that leads to the slave, by cluster id, else by cluster key.
 
-    Raises `StatusFileError` if none or several do, or where only `--peer` can decide.
+    Raises `StatusFileError` if none or several do, or where only `--peer` can decide: also if a peer whose id is not
+    known ships some of the `replicated` families (by table), and the one that leads to the slave does not.
     """
     if wanted is not None:
         return _wanted(peers, slave_id, wanted)
@@ -80,8 +88,24 @@ def choose_peer(peers: Sequence[PeerFacts], slave_id: str, slave_key: str, wante
             "select one with --peer ID"
         )
     if leading:
+        _refuse_second(leading[0], peers, replicated)
         return Choice(leading[0], _notices(leading[0]))
     raise StatusFileError(_none_leads(peers, slave_id))
+
+
+def _refuse_second(chosen: PeerFacts, peers: Sequence[PeerFacts], replicated: Mapping[str, Collection[str]]) -> None:
+    ours = shipped(chosen, replicated)
+    for peer in peers:
+        if peer is chosen or peer.get("cluster_id") or not peer.get("cluster_key"):
+            continue
+        theirs = shipped(peer, replicated).items()
+        only = sorted(table for table, families in theirs if set(families).difference(ours.get(table, ())))
+        if only:
+            raise StatusFileError(
+                f"peer {safe(chosen['id'])} of the master leads here, and peer {safe(peer['id'])} may, too: its "
+                f"cluster could not be queried for its id by `run -m`, and it ships more ({safe(few(only, 3))}): "
+                "select one with --peer ID, or write FILE again where both can be queried"
+            )
 
 
 def leads_to(peer: PeerFacts, slave_id: str, slave_key: str) -> bool:
@@ -146,6 +170,17 @@ def withheld(peer: PeerFacts, replicated: Mapping[str, Collection[str]]) -> dict
         if table in replicated and ships(peer, table)
     }
     return {table: families for table, families in parts.items() if families}
+
+
+def shipped(peer: PeerFacts, replicated: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:
+    """Return the replicated families that the peer ships, by table; tables without any are left out."""
+    left_out = withheld(peer, replicated)
+    families = {
+        table: tuple(family for family in ours if family not in left_out.get(table, ()))
+        for table, ours in replicated.items()
+        if ships(peer, table)
+    }
+    return {table: ours for table, ours in families.items() if ours}
 
 
 def not_replicated(peer: PeerFacts, tables: Mapping[str, tuple[Collection[str], Collection[str]]]) -> NotReplicated:

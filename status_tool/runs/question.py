@@ -22,6 +22,7 @@ from status_tool.rules.peers import (
     not_replicated,
     own_shipping,
     parse_peer,
+    shipped,
     ships,
     withheld,
 )
@@ -204,7 +205,7 @@ def question_of(
         peer=choice.peer if choice else None,
         queues=queues,
         left_out=_left_out(master, choice.peer) if choice else (),
-        shipped=_shipped(master, choice.peer, scope, queues.withheld) if choice and scope.check_hbase else {},
+        shipped=_shipped(master, choice.peer, scope) if choice and scope.check_hbase else {},
         not_replicated=_not_replicated(master, choice.peer, scope) if choice and scope.check_hbase else None,
         clusters=_clusters(master, slave) if scope.check_hbase and not master.legacy else None,
         path_regexes=tuple(map(glob_regex, hdfs_paths)),
@@ -295,7 +296,8 @@ def _peer(master: SideFacts, slave: Header, scope: Scope) -> Choice | None:
         )
     if header.half == "hdfs":
         return None
-    return choose_peer(master.peers, slave.cluster_id, slave.cluster_key, scope.peer_id)
+    replicated = _in_scope(master, scope) if scope.check_hbase else {}
+    return choose_peer(master.peers, slave.cluster_id, slave.cluster_key, scope.peer_id, replicated)
 
 
 def refuse_pruned(master: Header, slave: Header, scope: Scope) -> None:
@@ -336,8 +338,7 @@ def _witnessed(master: SideFacts, peer: PeerFacts, scope: Scope, queues: QueueFa
         queues = dataclasses.replace(queues, strays=())
     if witness is None:
         return queues
-    ours = _shipped(master, peer, scope, queues.withheld)
-    theirs = _shipped(master, witness, scope, withheld(witness, master.replicated))
+    theirs, ours = (_shipped(master, one, scope) for one in (witness, peer))
     return dataclasses.replace(queues, witness=witness_facts(witness, theirs, ours))
 
 
@@ -348,19 +349,16 @@ def _left_out(master: SideFacts, peer: PeerFacts) -> tuple[str, ...]:
 def shipped_by(master: SideFacts, peer_id: str, scope: Scope) -> Mapping[str, tuple[str, ...]]:
     """Return the families in scope that a peer of the master ships, by table."""
     peer = next(one for one in master.peers if str(one["id"]) == peer_id)
-    return _shipped(master, peer, scope, _queue_facts(master, peer, scope).withheld)
+    return _shipped(master, peer, scope)
 
 
-def _shipped(
-    master: SideFacts, peer: PeerFacts, scope: Scope, kept_back: Mapping[str, tuple[str, ...]]
-) -> dict[str, tuple[str, ...]]:
+def _shipped(master: SideFacts, peer: PeerFacts, scope: Scope) -> dict[str, tuple[str, ...]]:
+    return shipped(peer, _in_scope(master, scope))
+
+
+def _in_scope(master: SideFacts, scope: Scope) -> dict[str, tuple[str, ...]]:
     holds = asked_filter(scope).holds
-    families = {
-        table: tuple(family for family in ours if family not in kept_back.get(table, ()))
-        for table, ours in master.replicated.items()
-        if ships(peer, table) and holds(table)
-    }
-    return {table: ours for table, ours in families.items() if ours}
+    return {table: families for table, families in master.replicated.items() if holds(table)}
 
 
 def _not_replicated(master: SideFacts, peer: PeerFacts, scope: Scope) -> NotReplicated:

@@ -74,15 +74,9 @@ def _status(document: Any) -> LegacyStatus:
         shutdown_ms=shutdown or None,
         regions=_regions(document.get("hBaseState", {})),
         files=_files(document.get("hdfsState", {})),
-        half=_half(document),
+        # A half that is there and empty is in scope: nothing tells that nobody meant to record it.
+        half="both" if has_hbase and has_hdfs else "hbase" if has_hbase else "hdfs",
     )
-
-
-def _half(document: dict[str, Any]) -> str:
-    """Return the halves that hold anything: the original writes an empty object for a half out of scope."""
-    held = [name for name in ("hBaseState", "hdfsState") if document.get(name)]
-    held = held or [name for name in ("hBaseState", "hdfsState") if name in document]
-    return "both" if len(held) == 2 else {"hBaseState": "hbase", "hdfsState": "hdfs"}[held[0]]
 
 
 def _regions(state: Any) -> dict[str, int]:
@@ -194,11 +188,9 @@ class LegacyWriter:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self._refuse_unchecked()
-            document = {
-                "shutdownTime": self.header.shutdown_ms or 0,
-                "hdfsState": self._files,
-                "hBaseState": self._regions,
-            }
+            halves = {"hdfs": ("hdfsState", self._files), "hbase": ("hBaseState", self._regions)}
+            held = dict(state for half, state in halves.items() if self.header.half in (half, "both"))
+            document = {"shutdownTime": self.header.shutdown_ms or 0, **held}
             with atomic_write(self._path) as stream:
                 json.dump(document, stream, indent=1)
                 stream.write("\n")

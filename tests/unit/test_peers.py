@@ -57,6 +57,31 @@ def test_refusals(peers: list[dict[str, Any]], wanted: str | None, words: str) -
         choose_peer(peers, HERE, KEY, wanted)
 
 
+@pytest.mark.parametrize(
+    ("facts", "is_refused"),
+    [
+        ({"table_cfs": {"u": []}}, True),
+        ({"table_cfs": {"t": ["g"]}}, True),
+        ({"table_cfs": {"t": ["f"]}}, False),
+        ({"table_cfs": {"u": []}, "cluster_id": ELSEWHERE}, False),
+        ({"table_cfs": {"u": []}, "key": ""}, False),
+    ],
+)
+def test_a_peer_that_could_not_be_queried_may_lead_here_as_well(facts: dict[str, Any], is_refused: bool) -> None:
+    """What it alone ships would be taken for what nothing ships; the operator decides where only it does."""
+    peers = [
+        peer("1", HERE, replicate_all=False, table_cfs={"t": ["f"]}),
+        peer("2", **{"replicate_all": False, "key": "other:2181:/x", **facts}),
+    ]
+    replicated = {"t": ("f", "g"), "u": ("f",)}
+    assert choose_peer(peers, HERE, KEY, "1", replicated).peer["id"] == "1"
+    if is_refused:
+        with pytest.raises(StatusFileError, match=r"peer 2 may, too: .*--peer ID"):
+            choose_peer(peers, HERE, KEY, None, replicated)
+    else:
+        assert choose_peer(peers, HERE, KEY, None, replicated).peer["id"] == "1"
+
+
 def test_a_disabled_peer_is_told() -> None:
     """It is the likely reason for what is behind."""
     (notice,) = choose_peer([peer("1", HERE, enabled=False)], HERE, KEY, None).notices

@@ -13,9 +13,11 @@ from status_tool.clients.config import Settings, SiteConfig, ThriftEndpoint
 from status_tool.digests.compare import Limits, Result, TableVerdict
 from status_tool.digests.differences import Difference, TableSide, differences
 from status_tool.digests.digest import FOREVER, Family, Sums
-from status_tool.digests.families import HORIZON_MS, DescribedCluster, comparable
+from status_tool.digests.families import HORIZON_MS, DescribedCluster, comparable, families_by
 from status_tool.digests.keys import Interval
+from status_tool.errors import ConfigurationError
 from status_tool.rules.descriptors import TTL_FOREVER
+from status_tool.rules.peers import parse_peer
 from status_tool.sources.state_table import now_ms
 
 PLAIN = {
@@ -70,6 +72,14 @@ def test_descriptors_under_which_a_difference_proves_nothing(ours: Any, theirs: 
     """Each is named."""
     how = comparable(cluster(f={**PLAIN, **ours}), cluster(f={**PLAIN, **theirs}), "t", ["f"], ())
     assert word in how.doubts[0]
+
+
+def test_families_that_no_peer_ships_are_not_found_equal() -> None:
+    """A peer that names another family of the table ships none that has scope 1."""
+    peers = [parse_peer(json.dumps({"id": "1", "replicate_all": False, "table_cfs": {"t": ["f"]}}))]
+    assert families_by(peers, "t", {"f", "g"}) == ["f"]
+    with pytest.raises(ConfigurationError, match="ships a replicated family of table t"):
+        families_by(peers, "t", {"g"})
 
 
 class Rows(TableSide):

@@ -193,6 +193,16 @@ def test_written_as_the_original_wrote_it(tmp_path: Path) -> None:
     assert {row["region"]: row["write_ms"] for row in rows_of(path, "stream")}["r2"] == 3
 
 
+def test_a_half_without_entries_is_in_scope_unless_it_was_left_out(tmp_path: Path) -> None:
+    """Otherwise a master without trackers, or an empty folder, would be a half that nobody checks."""
+    both, alone = tmp_path / "both.json", tmp_path / "alone.json"
+    with LegacyWriter(both, HEADER) as writer:
+        writer.write(batch(FILE))
+    with LegacyWriter(alone, replace(HEADER, half="hdfs")) as writer:
+        writer.write(batch(FILE))
+    assert (read_header(both).half, read_header(alone).half) == ("both", "hdfs")
+
+
 @pytest.mark.parametrize(
     "changed",
     [
