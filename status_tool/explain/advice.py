@@ -43,10 +43,10 @@ def since_option(table: str | None, time_ms: int | None) -> str:
     return f"--since {shlex.quote(time if table is None else f'{table}={time}')}"
 
 
-def anew_option(table: str | None, time_ms: int | None, cut_ms: int | None) -> str:
-    """Return the options that accept a table's past, and with it what happened to the table on the slave by then.
+def anew_option(table: str | None, time_ms: int | None, cut_ms: int | None = None) -> str:
+    """Return the options that accept a table's past, and with it what has happened to the table on the slave by now.
 
-    That time is of the slave's clock: what was written until FILE's cut is accepted at least.
+    With a `cut_ms` what was written until FILE's cut is accepted at least: the time is of the slave's clock.
     """
     name = "TABLE" if table is None else table
     until_ms = None if time_ms is None else latest(time_ms, cut_ms)
@@ -251,7 +251,7 @@ def _afterwards(finding: Finding) -> str:
     since = finding.repair_to_ms + SINCE_MARGIN_MS
     return (
         " (SyncTable, without --starttime and --endtime, where clients set their own timestamps); then check with"
-        f" {ROWS}, which proves the copy. Where the master is gone, {since_option(finding.table, since)} takes your"
+        f" {ROWS}, which proves the copy. Where the master is gone, {anew_option(finding.table, since)} takes your"
         " word for it and leaves the copy unproven"
     )
 

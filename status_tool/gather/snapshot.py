@@ -48,6 +48,7 @@ from status_tool.sources.table_files import table_rows
 from status_tool.sources.witness_folders import WitnessPlace, WitnessStores, witness_stores
 from status_tool.vocabulary.header import BY_OPTION, MASTER, RECORDED, SLAVE, Header
 from status_tool.vocabulary.ids import origin_id
+from status_tool.vocabulary.names import plain_name
 from status_tool.vocabulary.schema import STATUS_SCHEMA, NewRow, Row
 from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.selection import LOCAL, TEMPORARY_FOLDERS, Exclusions, by_system, plain_path, root_of
@@ -346,13 +347,16 @@ def _witnessed(
 def _is_tracked(settings: Settings, zookeeper: ZooKeeper) -> bool:
     """Return True if a live region server of a master has its tracker, or may still get it: a witness is asked beside.
 
-    One alone sees less, so that it never takes the place of trackers of which some are away.
+    One alone sees less, so that it never takes the place of trackers of which some are away. Raises
+    `ConfigurationError` for a state table that is there, as HBase's mirror of table states shows, and cannot be read.
     """
     state = StateTable(settings.thrift(), settings.state_table)
     try:
         state.require()
     except ConfigurationError:
-        return False
+        if zookeeper.read("table", plain_name(settings.state_table)) is None:
+            return False
+        raise
     tracked = {server for server, role in state.versions() if role == ROLES[MASTER]}
     return bool(tracked) and any(_may_echo(server, server in tracked) for server in zookeeper.live_servers())
 

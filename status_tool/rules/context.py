@@ -462,8 +462,8 @@ def _scope_findings(filters: tuple[TableFilter, ...], tables: tuple[TableFacts, 
     found = [] if master.covers(wanted) else [Finding("not-recorded", note=f"master|{master}")]
     if not slave.covers(wanted):
         found.append(Finding("not-recorded", note=f"slave|{slave}"))
-    found += [Finding("not-replicated", table=table) for table in sorted(user.tables - replicated)]
-    return found + [Finding("not-replicated", note=space) for space in sorted(user.namespaces - spaces)]
+    found += [Finding("not-replicated", table=table) for table in sorted(wanted.tables - replicated)]
+    return found + [Finding("not-replicated", note=space) for space in sorted(wanted.namespaces - spaces)]
 
 
 def _half_notices(master: Header, slave: Header, scope: Scope) -> list[str]:

@@ -95,11 +95,32 @@ def outside(stations: Sequence[Station]) -> Iterator[str]:
     """Peers that lead to none of the clusters, in words."""
     for station in stations:
         for peer in station.peers or ():
-            if not any(leads_to(peer, other.cluster_id, other.cluster_key) for other in stations):
+            if not _leads_among(peer, stations):
                 where = peer.get("endpoint") or peer.get("cluster_key") or "an unknown cluster"
-                yield f"peer {peer['id']} of {station.name} leads to {where}, which is none of the clusters named here"
+                which = "none of the clusters named here"
+                if _is_astray(peer):
+                    which = "a cluster whose id could not be queried: it may be one of those named here"
+                yield f"peer {peer['id']} of {station.name} leads to {where}, which is {which}"
             elif leads_to(peer, station.cluster_id, station.cluster_key):
                 yield f"peer {peer['id']} of {station.name} leads to its own cluster: nothing is shipped"
+
+
+def astray(stations: Sequence[Station], target: str) -> list[Hop]:
+    """Return the hops of peers that may lead to `target`: their clusters could not be queried for their ids."""
+    return [
+        Hop(station.name, str(peer["id"]), target)
+        for station in stations
+        for peer in station.peers or ()
+        if station.name != target and _is_astray(peer) and not _leads_among(peer, stations)
+    ]
+
+
+def _is_astray(peer: PeerFacts) -> bool:
+    return bool(not peer.get("cluster_id") and peer.get("cluster_key"))
+
+
+def _leads_among(peer: PeerFacts, stations: Iterable[Station]) -> bool:
+    return any(leads_to(peer, one.cluster_id, one.cluster_key) for one in stations)
 
 
 def same_ids(stations: Sequence[Station]) -> Iterator[str]:

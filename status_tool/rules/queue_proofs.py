@@ -94,12 +94,13 @@ def queue_facts(
     peer: Mapping[str, Any] | None,
     window: tuple[int | None, int | None] = (None, None),
     slave_since_ms: int | None = None,
+    since_ms: int | None = None,
 ) -> QueueFacts:
     """Judge a master's `queue` and `server` rows for the peer that the run is about.
 
-    `window` bounds the write times in scope: later than its first time, up to the cut. `slave_since_ms`: since when the
-    slave's state table has been kept (None: not known). What was shipped before may have gone to another cluster, which
-    was at the peer's address then.
+    `window` is of the master's coverage, up to the barrier. `slave_since_ms`: since when the slave's state table has
+    been kept (None: not known). What was shipped before may have gone to another cluster, which was at the peer's
+    address then. `since_ms`: what was written up to then is accepted.
 
     Raises `StatusFileError` for `queue` rows that cannot be parsed: ignoring them could settle what is not settled.
     """
@@ -133,7 +134,7 @@ def queue_facts(
         undrained=frozenset(row["origin"] for row in servers if _crashed(row) and _is_undrained(row, state)),
         drained=frozenset(drained),
         left=left,
-        strays=tuple(_strays(state, {str(row["server"]) for row in servers}, *window)),
+        strays=tuple(_strays(state, {str(row["server"]) for row in servers}, *window, since_ms)),
         loads_from_ms=_loads_from_ms(state, slave_since_ms),
         # Queues that moved while they were read may count twice, or not at all.
         left_bytes=left_bytes(state.queues, peer["id"]) if state.summary.get("consistent") else None,
@@ -315,11 +316,13 @@ def _times(peer: Mapping[str, Any]) -> tuple[Any, Any]:
     return peer.get("created_ms"), peer.get("modified_ms")
 
 
-def _strays(state: _State, known: set[str], from_ms: int | None, to_ms: int | None) -> Iterable[str]:
+def _strays(
+    state: _State, known: set[str], covered_from_ms: int | None, to_ms: int | None, since_ms: int | None
+) -> Iterable[str]:
     """WALs of servers without a `server` row: what they wrote is in no stream that the tool knows.
 
-    An archived WAL counts only if it was opened within the coverage, and not by a server that started after the
-    cut: servers from before the trackers are expected, and are outside the coverage.
+    An archived WAL counts only if it was opened within the coverage, was written to after what is accepted, and is not
+    of a server that started after the cut: servers from before the trackers are expected.
     """
     writers = {wal.get("server") for queue in state.queues for wal in queue["wals"]} - known
     for server in sorted(str(writer) for writer in writers if writer is not None):
@@ -328,7 +331,8 @@ def _strays(state: _State, known: set[str], from_ms: int | None, to_ms: int | No
     for server, wals in sorted((state.summary.get("writers") or {}).items()):
         began_ms = start_code(server)
         came_later = began_ms is not None and to_ms is not None and began_ms > to_ms
-        is_old = from_ms is None or wals["opened_ms"] <= from_ms or wals["modified_ms"] <= from_ms
+        is_accepted = since_ms is not None and wals["modified_ms"] <= since_ms
+        is_old = covered_from_ms is None or wals["opened_ms"] <= covered_from_ms or is_accepted
         if server not in known | writers and not (came_later or is_old):
             yield (
                 f"{server} is not known to the trackers, but a WAL that it opened at {iso(wals['opened_ms'])} is"

@@ -172,13 +172,16 @@ class TableQuestion:
     slave_peers: Sequence[PeerFacts] = ()
     """Peers to which the slave ships."""
 
-    def is_passed_on(self, table: str, family: str) -> bool:
-        """Return True if a peer of the slave ships a family of the table, now or once it is enabled.
+    def is_passed_on(self, table: str, family: str, from_ms: int | None) -> bool:
+        """Return True if a peer of the slave ships, or will once it is enabled, what a family has got since a time.
 
         One with code of its own, as HBase's for region replicas, tells nobody.
         """
         return any(
-            ships(peer, table) and not own_shipping(peer) and family_filter(peer).ships(table, family)
+            ships(peer, table)
+            and not own_shipping(peer)
+            and family_filter(peer).ships(table, family)
+            and not is_later(peer.get("created_ms"), from_ms)
             for peer in self.slave_peers
         )
 
@@ -317,10 +320,9 @@ class _Table:
             return KeptBaseline(word_ms, families, now, BY_WORD)
         # With a state table that went back, an earlier record may have gone: nobody knows what has happened since that
         # one.
-        before = self.before_arrival(now)
-        covered_ms = before.covered_ms if is_later(now.covered_ms or 0, word_ms) else now.covered_ms
-        written = {name: getattr(now, name) for name in ("written_ms", "deleted_ms", "own_ms")}
-        known = replace(before, back_ms=None, covered_ms=covered_ms, **written)
+        events = {name: getattr(now, name) for name in ("covered_ms", "written_ms", "deleted_ms", "own_ms")}
+        by_then = {name: moment for name, moment in events.items() if not is_later(moment or 0, word_ms)}
+        known = replace(self.before_arrival(now), back_ms=None, **by_then)
         return KeptBaseline(word_ms, families, known, BY_WORD)
 
     def before_arrival(self, now: Seen) -> Seen:
@@ -453,6 +455,7 @@ _SLAVE_EVENTS = {
     "first_born_ms": optional(is_number),
     "skipped_ms": optional(is_number),
     "written_by": optional(map_of(is_number)),
+    "first_written_by": optional(map_of(is_number)),
     "deleted_by": optional(map_of(is_number)),
     "dropped_ms": optional(map_of(is_number)),
 }
@@ -501,10 +504,8 @@ class _SlaveTable:
         written_ms, deleted_ms = (
             _newest_of_others(self.descriptor.get(name), master_id) for name in ("written_by", "deleted_by")
         )
-        by_clusters: Mapping[str, int] = self.descriptor.get("written_by") or {}
-        # Those of HBase's Import name the cluster that they write to. Replication bypasses no WAL.
-        own = (moment for ids, moment in by_clusters.items() if ids in ("", slave_id))
-        own_ms = max(self.descriptor.get("skipped_ms") or 0, *own, 0)
+        # Replication bypasses no WAL.
+        own_ms = max(self.descriptor.get("skipped_ms") or 0, *self._own("written_by", slave_id), 0)
         return Seen(
             self.born_ms,
             self.dropped_ms,
@@ -515,6 +516,15 @@ class _SlaveTable:
             own_ms,
             question.slave_coverage_ms,
         )
+
+    def first_own_ms(self, slave_id: str) -> int | None:
+        """Return when clients of the slave itself first wrote to it; None if that is not known."""
+        return min(self._own("first_written_by", slave_id), default=None)
+
+    def _own(self, name: str, slave_id: str) -> list[int]:
+        """Return times of writes of the slave's own clients. Those of HBase's Import name the cluster they write to."""
+        by_clusters: Mapping[str, int] = self.descriptor.get(name) or {}
+        return [moment for ids, moment in by_clusters.items() if ids in ("", slave_id)]
 
     def writers(self, after_ms: int | None, master_id: str) -> tuple[str, ...]:
         """Return the ways by which others than the master wrote to it after a time, sorted."""
@@ -594,10 +604,13 @@ def _later_events(table: _Table, now: Seen, expected: Seen) -> Iterator[Finding]
 def _own_writes(table: _Table, now: Seen, expected: Seen) -> int | None:
     """Return when clients of the slave itself last wrote to its table, which nobody told; None if that is in order.
 
-    It is where the slave ships all of it itself, so that its clients are meant to write to it.
+    It is where the slave ships all of it itself, so that its clients are meant to write to it, and has done so since
+    the first of these writes, or the newest one that is accepted: nobody was told of any before the peer was there.
     """
+    from_ms = latest(table.here.first_own_ms(table.question.slave_id), expected.own_ms)
     is_in_order = table.name in table.question.accepted_drift or all(
-        table.here.replicates(family) and table.question.is_passed_on(table.name, family) for family in table.families
+        table.here.replicates(family) and table.question.is_passed_on(table.name, family, from_ms)
+        for family in table.families
     )
     return now.own_ms if now.own_ms and not is_in_order and now.own_ms != expected.own_ms else None
 

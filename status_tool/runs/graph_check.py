@@ -36,6 +36,7 @@ from status_tool.rules.graph import (
     Route,
     Station,
     along,
+    astray,
     barred,
     between,
     covers,
@@ -513,17 +514,30 @@ class _Search:
     ) -> PathState:
         """Return what all paths between two clusters prove.
 
-        A cluster whose peers are unknown may bring the target more than the paths that are known.
+        A cluster whose peers are unknown, or lead nobody knows where, may bring the target more than the paths that are
+        known.
         """
         found = between(own)
         if found.reach not in (Reach.UNCONNECTED, Reach.COMPLETE):
             return found
-        silent = {one.name for one in stations if one.peers is None} - {target}
-        around = routes_of([hop for hop in hops if target not in (hop.source, hop.target)])
-        ways = (route for route in around if route[0].source == source and route[-1].target in silent)
-        names = silent & {source} | {route[-1].target for route in ways if not covers(found, self._brought(route))}
-        why = tuple(f"{name}: {self.desk.why_not(name, MASTER)}" for name in sorted(names))
+        why = tuple(sorted(set(self._unknown(source, target, found, stations, hops))))
         return PathState(Reach.UNVERIFIABLE, None, why, found.carried, found.stopped) if why else found
+
+    def _unknown(
+        self, source: str, target: str, found: PathState, stations: Sequence[Station], hops: Sequence[Hop]
+    ) -> Iterator[str]:
+        """Yield what may bring `target` entries of `source` beside what was found, in words."""
+        silent = {one.name for one in stations if one.peers is None} - {target}
+        led_astray = astray(stations, target)
+        around = routes_of([hop for hop in hops if target not in (hop.source, hop.target)])
+        ways: list[Route] = [(), *(route for route in around if route[0].source == source)]
+        for way in ways:
+            end = way[-1].target if way else source
+            if end in silent and not (way and covers(found, self._brought(way))):
+                yield f"{end}: {self.desk.why_not(end, MASTER)}"
+            for hop in led_astray:
+                if hop.source == end and not covers(found, self._brought((*way, hop))):
+                    yield f"{end}: its peer {hop.peer} may lead to {target}: see the notes"
 
     def _brought(self, route: Route) -> Families | None:
         """Return the families that a route brings to its end; None if a cluster on it was not read as a master."""

@@ -27,7 +27,6 @@ from status_tool.rules.peers import (
     withheld,
 )
 from status_tool.rules.queue_proofs import QueueFacts, queue_facts
-from status_tool.rules.segments import latest
 from status_tool.rules.sides import asked_filter, cannot_report, is_pruned, recorded_filter, same_hdfs
 from status_tool.rules.tables import local_families, replicated_families
 from status_tool.rules.witnessed import witness_facts
@@ -322,9 +321,9 @@ def _refuse_same_hdfs(master: Header, slave: Header, scope: Scope) -> None:
 def _queue_facts(master: SideFacts, peer: PeerFacts, scope: Scope, slave_since_ms: int | None = None) -> QueueFacts:
     """Return what the master's queues prove for the peer, and what its configuration means for the tables."""
     header = master.header
-    window = (latest(header.coverage_ms, scope.since.everything_ms), header.barrier_issued_ms)
+    window, since_ms = (header.coverage_ms, header.barrier_issued_ms), scope.since.everything_ms
     return dataclasses.replace(
-        queue_facts(master.kind("queue"), master.kind("server"), peer, window, slave_since_ms),
+        queue_facts(master.kind("queue"), master.kind("server"), peer, window, slave_since_ms, since_ms),
         withheld=withheld(peer, master.replicated),
         families=family_filter(peer),
         own_shipping=own_shipping(peer),

@@ -110,22 +110,26 @@ def gather(settings: Settings, request: Request, say: Say, scratch: Scratch) -> 
     them: they read it in parallel, and nothing is held here. What only this process reads is written to `files`.
     """
     gathered = snapshot(settings, request, say)
+    # Before the files, which may take hours: the events of tables are of the barrier, and segments are to be as well.
+    if scratch.near is not None:
+        _write_near(gathered, scratch.near)
     if here := tuple(source for source in gathered.sources if source.is_read_here):
         say("reading files")
         with StatusWriter(scratch.files, gathered.header) as writer, closing(read_all(Together(here))) as batches:
             for batch in batches:
                 writer.write(batch)
-    if scratch.near is None:
-        return gathered
-    scratch.near.unlink(missing_ok=True)
+    return gathered
+
+
+def _write_near(gathered: Snapshot, near: Path) -> None:
+    near.unlink(missing_ok=True)
     rows: list[pa.RecordBatch] = []
     with closing(read_all(source_of(_left_to_spark(gathered)))) as batches:
         for batch in batches:
             rows.append(batch)
             if sum(part.num_rows for part in rows) > NEAR_ROWS:
-                return gathered
-    pq.write_table(pa.Table.from_batches(rows, schema=STATUS_SCHEMA), scratch.near, store_schema=False)
-    return gathered
+                return
+    pq.write_table(pa.Table.from_batches(rows, schema=STATUS_SCHEMA), near, store_schema=False)
 
 
 def slave_rows(spark: SparkSession, gathered: Snapshot, scratch: Scratch) -> DataFrame | pa.Table:

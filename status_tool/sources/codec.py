@@ -477,8 +477,8 @@ def table_events(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, Any
     `born_ms` is of the newest region that never held anything, `first_born_ms` of the oldest, `dropped_ms` of
     each family that was dropped, `skipped_ms` of the newest mutations seen to bypass the WAL, `raised_ms` of
     each family that is replicated and was not before. `written_by` is of the newest write that passed the same
-    clusters, by their ids (separated by commas; none for one of a client), `deleted_by` of deletes among those,
-    `tagged_ms` of cells with tags.
+    clusters, by their ids (separated by commas; none for one of a client), `first_written_by` of the first one,
+    `deleted_by` of deletes among those, `tagged_ms` of cells with tags.
     """
     events: dict[str, dict[str, Any]] = {}
     for key, cells in rows:
@@ -487,9 +487,9 @@ def table_events(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, Any
             {name[1:].decode(errors="replace"): moment for name, moment in named.items() if name[:1] == prefix}
             for prefix in (TableEventRow.DROPPED_MS, TableEventRow.RAISED_MS)
         )
-        written, deleted = (
+        written, first_written, deleted = (
             {",".join(cluster_names(name[1:])): moment for name, moment in named.items() if name[:1] == prefix}
-            for prefix in (TableEventRow.WRITTEN_MS, TableEventRow.DELETED_MS)
+            for prefix in (TableEventRow.WRITTEN_MS, TableEventRow.FIRST_WRITTEN_MS, TableEventRow.DELETED_MS)
         )
         events[key[1:].decode(errors="replace")] = {
             "arrived_ms": named.get(TableEventRow.ARRIVED_MS),
@@ -499,6 +499,7 @@ def table_events(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, Any
             "skipped_ms": named.get(TableEventRow.SKIPPED_MS),
             "raised_ms": raised,
             "written_by": written,
+            "first_written_by": first_written,
             "deleted_by": deleted,
             "tagged_ms": named.get(TableEventRow.TAGGED_MS),
         }

@@ -22,6 +22,7 @@ from status_tool.clients.config import ThriftEndpoint
 from status_tool.clients.named_table import NamedTable
 from status_tool.clients.thrift import SERVER_ERRORS, Cells, cells_of, connection, scan, scan_pages
 from status_tool.errors import ConnectionFailed
+from status_tool.printable import few
 from status_tool.rules.custody import Place, Places, unattended_rows
 from status_tool.rules.descriptors import TTL_FOREVER
 from status_tool.sources import codec, pages
@@ -52,6 +53,7 @@ _HEX = "0123456789abcdef"
 _FAMILIES = {"families": map_of(object_of({}))}
 _BARRIER_END = b"c"
 _COVERAGE_END = b"d"
+_LOSSES = ("born_ms", "first_born_ms", "dropped_ms")
 NOTICED_S = 15
 """After so long the trackers have noticed that a region of the table lost its rows: they look every ten seconds."""
 LOOKS_AGAIN = 4
@@ -119,13 +121,13 @@ class StateTableSource(Source):
         return [tuple(KeyRange(kind, digit) for kind in self.types for digit in digits) for digits in groups]
 
     def read(self, partition: tuple[KeyRange, ...]) -> Iterator[pa.RecordBatch]:
-        """Yield one partition's rows; raises `ConnectionFailed` if the table was recreated meanwhile.
+        """Yield one partition's rows; raises `ConnectionFailed` if they do not belong together.
 
         Without this check the servers' rows that were read before would vouch for heads that no longer exist.
         """
         for span in partition:
             yield from self._batches(span)
-        refuse_other(self.table, self.expected, generation(self.endpoint, self.table))
+        refuse_other(self.table, self.expected, generation(self.endpoint, self.table), self.only)
 
     def _batches(self, span: KeyRange) -> Iterator[pa.RecordBatch]:
         """Nearly always nothing is spooled, and nobody asks for the timestamps of cells."""
@@ -184,22 +186,41 @@ class Generation:
     """When a tracker last found that the table had lost rows or gone back."""
     is_torn: bool = False
     """True if a region of the table lost its rows, which no tracker has found yet."""
+    events: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By table: `codec.table_events`."""
+
+    def emptied_since(self, before: Generation) -> Iterator[str]:
+        """Yield the tables that hold what was replicated, and were made anew or lost a family since."""
+        for table, now in self.events.items():
+            then = before.events.get(table, {})
+            is_same = all((then.get(name) or None) == (now[name] or None) for name in _LOSSES)
+            if now["arrived_ms"] is not None and not is_same:
+                yield table
 
 
 def generation(endpoint: ThriftEndpoint, table: str) -> Generation:
     """Read the generation of a state table as it is now."""
     rows = dict(scan(endpoint, table, BarrierRow.KEY, _COVERAGE_END))
+    events = codec.table_events(scan(endpoint, table, *range_of(TableEventRow.TYPE)))
     barrier, coverage = rows.get(BarrierRow.KEY, {}), rows.get(CoverageRow.KEY, {})
     _, keys = codec.marked_regions(coverage)
     if not keys:
-        return generation_of(barrier, coverage, {})
+        return generation_of(barrier, coverage, {}, events)
     with connection(endpoint) as client:
         found = client.table(table).rows(keys, columns=[column(CoverageRow.MARK)], include_timestamp=True)
-    return generation_of(barrier, coverage, dict(found))
+    return generation_of(barrier, coverage, dict(found), events)
 
 
-def refuse_other(table: str, before: Generation, now: Generation) -> None:
-    """Raise `ConnectionFailed` if rows read between the two generations do not belong together."""
+def refuse_other(table: str, before: Generation, now: Generation, only: TableFilter = TableFilter()) -> None:
+    """Raise `ConnectionFailed` if rows read between the two generations do not belong together.
+
+    Segments outlive the cells of a slave's table: what was read of them does not show that the table was emptied after
+    its events were read.
+    """
+    if emptied := sorted(filter(only.holds, now.emptied_since(before))):
+        raise ConnectionFailed(
+            f"table {few(emptied, 3)} was truncated, made anew or lost a family while it was read: run again"
+        )
     if not now.table_id or now.table_id != before.table_id:
         raise ConnectionFailed(
             f"the state table {table} lost its rows while it was read (dropped or truncated?): run again"
@@ -228,7 +249,9 @@ def openings(endpoint: ThriftEndpoint, table: str) -> bytes:
     return digest.digest()[:8]
 
 
-def generation_of(barrier: Cells, coverage: Cells, regions: Mapping[bytes, Cells]) -> Generation:
+def generation_of(
+    barrier: Cells, coverage: Cells, regions: Mapping[bytes, Cells], events: Mapping[str, Mapping[str, Any]]
+) -> Generation:
     """Return the generation that the rows of barrier and coverage, and the marks of regions, record."""
     mark, keys = codec.marked_regions(coverage)
     is_torn = any((codec.number(regions.get(key, {}), CoverageRow.MARK) or 0) < mark for key in keys)
@@ -238,6 +261,7 @@ def generation_of(barrier: Cells, coverage: Cells, regions: Mapping[bytes, Cells
         codec.raw(barrier, BarrierRow.ISSUED_MS) or b"",
         codec.raw(coverage, CoverageRow.BACK_MS) or b"",
         is_torn,
+        events,
     )
 
 

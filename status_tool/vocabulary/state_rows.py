@@ -94,6 +94,8 @@ class TableEventRow:
     SKIPPED_MS: Final = b"w"
     WRITTEN_MS: Final = b"l"
     """Prefix, followed by cluster ids."""
+    FIRST_WRITTEN_MS: Final = b"e"
+    """Prefix, followed by cluster ids."""
     DELETED_MS: Final = b"d"
     """Prefix, followed by cluster ids."""
     TAGGED_MS: Final = b"k"

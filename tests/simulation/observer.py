@@ -266,7 +266,8 @@ class Observation:
 
 
 def _generation(store: Store) -> Generation:
-    return generation_of(store.rows.get(b"b", {}), store.rows.get(b"c", {}), store.rows)
+    events = codec.table_events([(EVENTS_ROW, store.rows.get(EVENTS_ROW, {}))])
+    return generation_of(store.rows.get(b"b", {}), store.rows.get(b"c", {}), store.rows, events)
 
 
 def _is_other(store: Store, before: Generation) -> bool:

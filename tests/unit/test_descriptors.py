@@ -163,6 +163,7 @@ def test_own_writes_before_anything_arrived_may_mask_what_arrives_later() -> Non
     ("peer", "verdict"),
     [
         ({}, Verdict.COMPLETE),
+        ({"created_ms": 15_001}, Verdict.UNVERIFIABLE),
         ({"replicate_all": False, "table_cfs": {"ns:t": None}}, Verdict.COMPLETE),
         ({"replicate_all": False, "table_cfs": {"ns:other": None}}, Verdict.UNVERIFIABLE),
         ({"exclude_namespaces": ["ns"]}, Verdict.UNVERIFIABLE),
@@ -174,9 +175,9 @@ def test_own_writes_before_anything_arrived_may_mask_what_arrives_later() -> Non
     ],
 )
 def test_a_slave_that_ships_the_table_itself_has_clients_of_its_own(peer: dict[str, Any], verdict: Verdict) -> None:
-    """Two masters, or one of a ring or a chain: what they write is told, and no alarm."""
-    theirs = {**TABLE, "arrived_ms": 1, "written_by": {"": 20_000}}
-    back = {"kind": "peer", "name": "back", "detail": json.dumps({"id": "back", **peer})}
+    """Two masters, or one of a ring or a chain: what they write is told, and no alarm, unless it is older than that."""
+    theirs = {**TABLE, "arrived_ms": 1, "written_by": {"": 20_000}, "first_written_by": {"": 15_000}}
+    back = {"kind": "peer", "name": "back", "detail": json.dumps({"id": "back", "created_ms": 15_000, **peer})}
     rows = (changed(OURS, "table", detail=json.dumps(TABLE)), changed(THEIRS, "table", detail=json.dumps(theirs)))
     assert check(rows[0], [*rows[1], back]).verdict is verdict
 
@@ -213,7 +214,7 @@ def test_what_passes_beside_replication_is_told() -> None:
     assert "ns:t (last 1970-01-01T00:00:20.000Z, deletes among them, last 1970-01-01T00:00:15" in written
     assert "; by its own clients)" in written
     assert "ns:t (last 1970-01-01T00:00:18.000Z)" in tagged
-    scope = replace(HBASE, since=Baseline(19_000))
+    scope = replace(HBASE, since=Baseline(20_000))
     rows = (changed(OURS, "table", detail=json.dumps(TABLE)), changed(THEIRS, "table", detail=json.dumps(OWN)))
     assert "by others" not in " ".join(check(*rows, scope=scope).notices)
     assert judged({**TABLE, "written_by": None}).notices == ()

@@ -831,6 +831,29 @@ def test_a_first_word_accepts_nothing_that_has_happened_since_entries_arrived() 
     assert only(check(ours, recorded(outcome, json.loads(detail)))).code == "emptied"
 
 
+def test_a_first_word_accepts_no_write_of_the_slaves_clients_after_its_time() -> None:
+    """It vouches for what the master wrote by then, not for what a client of the slave deleted last week."""
+    ours = changed(OURS, "region", region_id=1)
+    events = {"arrived_ms": 3_000, "written_by": {"": 25_000}, "deleted_by": {"": 25_000}}
+    theirs = changed(THEIRS, "table", detail=json.dumps(json.loads(DETAIL) | events))
+    early, late = (replace(HBASE, since=Baseline(None, {"ns:t": time_ms})) for time_ms in (24_999, 25_000))
+    outcome = check(ours, theirs, early)
+    assert only(outcome).code == "slave-written"
+    assert only(check(ours, recorded(outcome, events))).code == "slave-written"
+    assert check(ours, theirs, late).problems == ()
+    assert check(ours, theirs, replace(early, forgotten=frozenset({"ns:t"}))).problems == ()
+
+
+def test_tables_that_the_file_is_limited_to_are_in_scope() -> None:
+    """As those of the command line: a name that was mistyped with `run -m` is no table that has arrived."""
+    master = replace(MASTER, tables=("ns:t", "ns:typo"), namespaces=("ns", "gone"))
+    outcome = check(master=master)
+    assert {(problem.code, problem.table) for problem in outcome.problems} == {
+        ("not-replicated", "ns:typo"),
+        ("not-replicated", None),
+    }
+
+
 def test_a_later_word_replaces_the_one_before_and_a_proof_by_rows_either() -> None:
     ours = changed(OURS, "region", region_id=1)
 

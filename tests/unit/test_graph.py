@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from status_tool.rules.graph import (
     Reach,
     Station,
     along,
+    astray,
     barred,
     between,
     endless,
@@ -99,9 +101,22 @@ def test_peers_that_lead_elsewhere() -> None:
     """Named, as are clusters that cannot be told apart."""
     a, b = graph("ab bx")[:2]
     (told,) = outside([a, b])
-    assert told.startswith("peer 2 of b leads to")
+    assert told.startswith("peer 2 of b leads to an unknown cluster, which is none of the clusters named here")
+    assert astray([a, b], "a") == []
     (told,) = same_ids([a, Station("c", "a", "zk:2181:/c", ())])
     assert "a and c have the same cluster id" in told
+
+
+def test_a_peer_whose_cluster_could_not_be_queried_may_lead_to_any_of_them() -> None:
+    """Its key may name hosts in another way."""
+    a, b, c = graph("ab bc")
+    peers = tuple({**peer, "cluster_id": None, "cluster_key": "other:2181:/hbase"} for peer in b.peers or ())
+    b = dataclasses.replace(b, peers=peers)
+    assert hops_of([a, b, c]) == [AB]
+    assert astray([a, b, c], "c") == [BC]
+    assert astray([a, b, c], "b") == []
+    assert "it may be one of those named here" in " ".join(outside([a, b, c]))
+    assert astray([a, b, dataclasses.replace(c, cluster_key="other:2181:/hbase")], "c") == []
 
 
 def test_two_clusters_of_one_id_stop_a_path() -> None:

@@ -247,6 +247,18 @@ def test_what_a_cluster_that_is_down_may_bring(
     assert any(words.startswith("earth: ") for words in cell(result, "sun", "venus")["held_back_by"]) == bool(exit_code)
 
 
+@pytest.mark.parametrize(("key", "exit_code"), [("127.0.0.1:1:/hbase", 3), ("", 0)])
+def test_a_peer_that_leads_nobody_knows_where(tmp_path: Path, key: str, exit_code: int) -> None:
+    """Sun's peer to Venus leaves a table out. Another peer, which ships it, may lead to Venus by another name."""
+    master = recorded(tmp_path, "sun-master", "complete", "venus", exclude_table_cfs={"orders": []})
+    with_a_second_peer(master, cluster_id="", cluster_key=key, exclude_table_cfs={})
+    way = ("--json", "--from", "sun", "--to", "venus")
+    result = paths({"sun-master": master, "venus-slave": recorded(tmp_path, "venus-slave", "complete")}, *way)
+    expected = "unverifiable" if exit_code else "complete"
+    assert (cell(result, "sun", "venus")["verdict"], result.exit_code) == (expected, exit_code), result
+    assert bool(cell(result, "sun", "venus")["held_back_by"]) == bool(exit_code), result
+
+
 def test_a_loop_in_which_entries_came_back(tmp_path: Path) -> None:
     """It is named with its peers, and nothing in it is complete."""
     files = chain(tmp_path)

@@ -322,10 +322,10 @@ PASSER_BY = f"host-3.example,16020,{STARTED + 5_000}"
     ("server", "wals", "window", "is_stray"),
     [
         (PASSER_BY, {"opened_ms": STARTED + 6_000, "modified_ms": STARTED + 9_000}, (STARTED, STARTED + 60_000), True),
-        # Known to the trackers; from before the coverage; accepted by --since; come after the cut; no coverage at all.
+        # Known to the trackers; from before the coverage, twice; come after the cut; no coverage at all.
         (DEAD, {"opened_ms": STARTED + 6_000, "modified_ms": STARTED + 9_000}, (STARTED, STARTED + 60_000), False),
         (PASSER_BY, {"opened_ms": STARTED - 6_000, "modified_ms": STARTED + 9_000}, (STARTED, None), False),
-        (PASSER_BY, {"opened_ms": STARTED + 6_000, "modified_ms": STARTED + 9_000}, (STARTED + 9_000, None), False),
+        (PASSER_BY, {"opened_ms": STARTED + 6_000, "modified_ms": STARTED + 9_000}, (STARTED + 6_000, None), False),
         (PASSER_BY, {"opened_ms": STARTED + 6_000, "modified_ms": STARTED + 9_000}, (STARTED, STARTED + 4_000), False),
         (PASSER_BY, {"opened_ms": STARTED + 6_000, "modified_ms": STARTED + 9_000}, (None, None), False),
     ],
@@ -337,6 +337,10 @@ def test_archived_wals_of_a_server_that_nobody_knows(
     summary = {"kind": "queue", "detail": json.dumps({**SUMMARY, "writers": {server: wals}})}
     strays = queue_facts([summary], [CRASHED, RUNNING], PEER, window).strays
     assert [stray.split(" ")[0] for stray in strays] == ([server] if is_stray else [])
+    # What is accepted excuses a WAL that was written to no later, whenever it was opened.
+    for since_ms, is_left in {STARTED + 8_999: is_stray, STARTED + 9_000: False}.items():
+        facts = queue_facts([summary], [CRASHED, RUNNING], PEER, window, since_ms=since_ms)
+        assert bool(facts.strays) is is_left
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import org.apache.hadoop.hbase.wal.WALEdit;
 
 /**
  * The newest writes to a table, from its WAL entries: by the clusters that they have passed, of any write and of any
- * delete; and of any cell with tags (a TTL, ACL or label of its own), which replication drops unless its codec keeps
+ * delete, with the first one that this JVM saw; and of any cell with tags (a TTL, ACL or label of its own), which replication drops unless its codec keeps
  * tags. The newest write is exact, the others may be a few seconds old. A bulk load is a write without a delete.
  */
 public final class TableWrites {
@@ -54,7 +54,7 @@ public final class TableWrites {
   private ByClusters written(long writeTime, List<UUID> clusterIds) {
     ByClusters writes = byClusters.get(clusterIds);
     if (writes == null) {
-      writes = byClusters.computeIfAbsent(List.copyOf(clusterIds), ByClusters::new);
+      writes = byClusters.computeIfAbsent(List.copyOf(clusterIds), ids -> new ByClusters(ids, writeTime));
     }
     if (writeTime > writes.written) {
       writes.written = writeTime;
@@ -85,6 +85,8 @@ public final class TableWrites {
     for (ByClusters writes : byClusters.values()) {
       add(row, Bits.concat(TableEventRow.WRITTEN_MS, writes.clusters), writes.written);
       add(row, Bits.concat(TableEventRow.DELETED_MS, writes.clusters), writes.deleted);
+      row.add(Bits.concat(TableEventRow.FIRST_WRITTEN_MS, writes.clusters), writes.first,
+          TableEventRow.EARLIEST_WINS - writes.first);
     }
     add(row, TableEventRow.TAGGED_MS, tagged);
     return new Change(row, () -> flushed = newest);
@@ -108,11 +110,14 @@ public final class TableWrites {
   /** The writes that have passed the same clusters. */
   private static final class ByClusters {
     private final byte[] clusters;
+    /** Write time of the first one in this JVM. */
+    private final long first;
     private volatile long written;
     private volatile long deleted;
 
-    private ByClusters(List<UUID> clusterIds) {
+    private ByClusters(List<UUID> clusterIds, long writeTime) {
       clusters = Ids.sortedBytes(clusterIds);
+      first = writeTime;
     }
   }
 

@@ -126,6 +126,8 @@ public final class StateTable {
     /** Prefix, followed by cluster ids. */
     public static final byte[] WRITTEN_MS = Bits.ascii("l");
     /** Prefix, followed by cluster ids. */
+    public static final byte[] FIRST_WRITTEN_MS = Bits.ascii("e");
+    /** Prefix, followed by cluster ids. */
     public static final byte[] DELETED_MS = Bits.ascii("d");
     public static final byte[] TAGGED_MS = Bits.ascii("k");
 
