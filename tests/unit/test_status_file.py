@@ -592,6 +592,7 @@ def test_a_full_disk_is_one_clear_line(tmp_path: Path, limit: int, flush: bool) 
 def test_an_interrupt_removes_the_temporary_file(tmp_path: Path) -> None:
     result = run_python(
         """
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background process ignores it
         with StatusWriter(Path(sys.argv[1]), HEADER) as writer:
             writer.write(batch(*[FILE] * 10))
             writer._flush("file")
