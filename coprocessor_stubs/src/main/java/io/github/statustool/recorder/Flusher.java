@@ -10,6 +10,7 @@ import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateStore;
 import io.github.statustool.state.StateTable.CoverageRow;
 import io.github.statustool.state.StateTable.ServerRow;
+import io.github.statustool.state.StateTable.TableEventRow;
 import io.github.statustool.state.StoredRow;
 import io.github.statustool.state.TableMark;
 import io.github.statustool.streams.ObservedState;
@@ -20,6 +21,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.function.LongSupplier;
+import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -312,9 +314,17 @@ final class Flusher {
   }
 
   /** Writes the changes, which stay pending: whether the table kept them shows when the servers' rows are written. */
+  /**
+   * Writes changes, events of tables before all others: who reads that a new region is open, or what its table has been
+   * sent, finds that the table was emptied.
+   */
   private static void put(StateStore store, List<Change> changes) throws IOException {
-    if (!changes.isEmpty()) {
-      store.put(rowsOf(changes));
+    Map<Boolean, List<StateRow>> rows = rowsOf(changes).stream()
+        .collect(Collectors.partitioningBy(row -> row.key[0] == TableEventRow.TYPE));
+    for (boolean isEvent : new boolean[] {true, false}) {
+      if (!rows.get(isEvent).isEmpty()) {
+        store.put(rows.get(isEvent));
+      }
     }
   }
 

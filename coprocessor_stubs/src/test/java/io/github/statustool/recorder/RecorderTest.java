@@ -313,6 +313,22 @@ class RecorderTest {
     assertFalse(recorder.observed().applied.hasPending(), "written through again");
   }
 
+  /** Who reads segments of a table that was emptied meanwhile has to find that it was. */
+  @Test
+  void eventsOfTablesAreWrittenBeforeAllElse() {
+    recorder.tick();
+    recorder.writeThrough().flushSucceeded();
+    store.down = true;
+    recorder.writeThrough().write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
+    server.skipped = 1;
+    tick(1_000);
+    store.down = false;
+    store.log.clear();
+    tick(30_000);
+    int events = store.log.lastIndexOf("nt");
+    assertTrue(events >= 0 && events < store.log.indexOf(Fixtures.row(SegmentRow.TYPE, "a")), store.log.toString());
+  }
+
   @Test
   void aHeadThatMayNotBeDurableIsNotWrittenNorAnythingEchoed() throws IOException {
     recorder.tick();
