@@ -17,6 +17,9 @@ LOCAL = "file:"
 _END = "(?!.)"
 """The end of a name, which `$` takes to be before a last line end."""
 _MAGIC = re.compile(r"[*?\[]")
+_PARTS = re.compile(r"\[!?+\]?+[^\]]*+\]|.", re.DOTALL)
+"""The parts of a glob. A `]` that comes first in a bracket does not close it, and an open bracket is a plain `[`."""
+_NOTHING = r"[^\s\S]"
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?(?=/)")
 
@@ -72,7 +75,7 @@ def is_glob(path: str) -> bool:
 
 
 def glob_regex(path: str) -> str:
-    """Return a regular expression (Python's and Java's) for a root, glob or not, and everything below it."""
+    """Return a regular expression (Python's, Java's and RE2's) for a root, glob or not, and everything below it."""
     folders = _folders_regex(_segments(path))
     return f"(?s)^{folders}(/.*)?$" if folders else "(?s)^/.*$"
 
@@ -94,19 +97,41 @@ def _folders_regex(segments: Sequence[str]) -> str:
 
 
 def _segment_regex(segment: str) -> str:
-    parts = re.findall(r"\[[^\]]+\]|.", segment, re.DOTALL)
-    return "".join(_part_regex(part) for part in parts)
+    return "".join(_part_regex(part) for part in _PARTS.findall(segment))
 
 
-def _part_regex(part: str) -> str:
+def _part_regex(part: str, *, crossing: bool = False) -> str:
+    """Return the regular expression (Python's, Java's and RE2's) of a glob's part; `crossing`: it may match a `/`."""
     if part == "*":
-        return "[^/]*"
+        return ".*" if crossing else "[^/]*"
     if part == "?":
-        return "[^/]"
+        return "." if crossing else "[^/]"
     if len(part) > 1:
-        inner = re.sub(r"([\\\[&~|])", r"\\\1", part[1:-1])
-        return f"[^{inner[1:]}]" if inner.startswith("!") else f"[{inner}]"
+        return _bracket_regex(part, crossing)
     return part if part.isalnum() or part in "_-" else f"\\{part}" if part.isascii() else part
+
+
+def _bracket_regex(bracket: str, crossing: bool) -> str:
+    """Return the regular expression for a bracket. `fnmatch`, by which files are listed, decides what is in it."""
+    python = fnmatch.translate(bracket)[len("(?s:") : -len(r")\Z")]
+    if not python.startswith("["):  # of empty ranges alone, such as [z-a] and [!z-a]
+        return _part_regex("?", crossing=crossing) if python == "." else _NOTHING
+    negated = python.startswith("[^")
+    found = re.findall(r"(\\.|.)(?:-(\\.|.))?", python[2 if negated else 1 : -1], re.DOTALL)
+    ranges = [(low[-1], (high or low)[-1]) for low, high in found]
+    if not crossing:
+        ranges = [*ranges, ("/", "/")] if negated else [one for each in ranges for one in _without_slash(*each)]
+    inner = "".join(_escaped(low) + (f"-{_escaped(high)}" if high != low else "") for low, high in ranges)
+    return f"[{'^' * negated}{inner}]" if inner else _NOTHING
+
+
+def _without_slash(low: str, high: str) -> list[tuple[str, str]]:
+    """Return a range of characters as ranges that lack the `/`."""
+    return [(low, high)] if not low <= "/" <= high else [one for one in ((low, "."), ("0", high)) if one[0] <= one[1]]
+
+
+def _escaped(character: str) -> str:
+    return f"\\{character}" if character in "\\[]^-&~|" else character
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +186,7 @@ def _excluded_regex(glob: str) -> str:
     glob = as_glob(glob)
     if "/" not in glob:
         return f".*/{_segment_regex(glob)}"
-    parts = re.findall(r"\[[^\]]+\]|.", plain_path(glob), re.DOTALL)
-    crossing = {"*": ".*", "?": "."}
-    return "".join(crossing.get(part) or _part_regex(part) for part in parts)
+    return "".join(_part_regex(part, crossing=True) for part in _PARTS.findall(plain_path(glob)))
 
 
 @dataclass(frozen=True, slots=True)
