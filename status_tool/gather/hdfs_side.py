@@ -156,6 +156,24 @@ def paths_of(
         return {root: expand(hdfs, root, exclusions) for root in roots}
 
 
+def mounts_that_lead(
+    endpoint: HdfsEndpoint | RpcEndpoint, paths: Sequence[str], exclusions: Exclusions, load: Load
+) -> tuple[str, ...]:
+    """Return the mount points of a view behind the files under some paths, without those that lead to nothing."""
+    if not isinstance(endpoint, RpcEndpoint) or not endpoint.mounts:
+        return ()
+    hdfs = impatient(endpoint, load)
+    return tuple(mount for mount, _ in _mounts_of(endpoint, paths, exclusions) if _leads(hdfs, mount))
+
+
+def _leads(hdfs: Hdfs, mount: str) -> bool:
+    """Return True if something is where a mount point leads to, though it may not be read."""
+    try:
+        return hdfs.status(mount) is not None
+    except Refused:
+        return True
+
+
 def impatient(endpoint: HdfsEndpoint | RpcEndpoint, load: Load) -> Hdfs:
     """Return a client that does not wait for a NameNode which is away."""
     if isinstance(endpoint, RpcEndpoint):

@@ -19,7 +19,7 @@ from status_tool.clients.thrift import Cells
 from status_tool.clients.webhdfs import Load, WebHdfs
 from status_tool.clients.zookeeper import ZooKeeper, content, parse_cluster_key, peer_cluster_id
 from status_tool.errors import ConfigurationError, UsageError
-from status_tool.gather.hdfs_side import files_endpoint, identity_of, paths_of
+from status_tool.gather.hdfs_side import files_endpoint, identity_of, mounts_that_lead, paths_of
 from status_tool.gather.measured_queues import measure, queue_rows
 from status_tool.gather.queue_backlog import has_lengths, has_same_queues, has_shipped, why_not_shipped
 from status_tool.printable import counted
@@ -683,8 +683,9 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
         key = f"{endpoint} ({identity[1]})" if is_named else str(endpoint)
         tolerant = request.side == MASTER
         seen = tuple(path for paths in found.values() for path in paths) if tolerant else ()
+        led = mounts_that_lead(endpoint, seen, exclusions, options.load)
         sources.append(
-            HdfsSource(endpoint, remote, exclusions, options.load, options.deep, options.journal, tolerant, seen)
+            HdfsSource(endpoint, remote, exclusions, options.load, options.deep, options.journal, tolerant, seen, led)
         )
     plain = tuple(root.removeprefix(LOCAL) for root in roots)
     note = (
