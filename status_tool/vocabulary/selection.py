@@ -270,6 +270,11 @@ class PathMap:
                 raise UsageError("--map-path: a tree is mapped twice")
         return cls(tuple(sorted(pairs, key=lambda pair: -len(pair[0]))))
 
+    @property
+    def leads_to_disk(self) -> bool:
+        """Return True if a tree is a local folder on the slave."""
+        return any(slave.startswith(LOCAL) for _, slave in self.pairs)
+
     def slave_roots(self, roots: Sequence[str]) -> tuple[str, ...]:
         """Return the slave's paths of the master's roots."""
         below = [slave for root in roots for master, slave in self.pairs if inside(master, root)]
