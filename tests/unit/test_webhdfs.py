@@ -29,7 +29,7 @@ from status_tool.clients.webhdfs import HdfsEndpoint, Load, RateLimit, WebHdfs
 from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted
 from status_tool.gather.hdfs_side import files_endpoint, paths_of
 from status_tool.gather.parallel_reading import read_all
-from status_tool.gather.snapshot import FileOptions, Request
+from status_tool.gather.snapshot import FileOptions, Request, snapshot
 from status_tool.report.progress import Counted, Phase, Progress
 from status_tool.runs.write import write_side
 from status_tool.sources.crc import Layout, crc32c, crc_hex
@@ -644,6 +644,15 @@ def test_which_client_reads(fake: FakeHdfs, tmp_path: Path, monkeypatch: pytest.
     assert chosen(HdfsClient.AUTO, **site) == fake.url
     (why,) = said
     assert why.startswith(f"reading files over WebHDFS, as Hadoop's own client cannot: JAVA_HOME is {tmp_path}")
+
+
+def test_a_file_system_is_known_by_its_pool(fake: FakeHdfs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is known: two of them may have one address, each on its own host."""
+    settings = Settings(SiteConfig({}), webhdfs_option=(fake.url,))
+    request = Request("master", 0, hbase=False, hdfs_paths=("/data",))
+    for pool, key in (("", fake.url), ("BP-1", f"{fake.url} (BP-1)")):
+        monkeypatch.setattr("status_tool.gather.snapshot.identity_of", lambda *_, pool=pool: ("", pool))
+        assert snapshot(settings, request, lambda _: None).header.cluster_key == key
 
 
 def test_without_resume_nothing_old_is_used(fake: FakeHdfs, tmp_path: Path) -> None:
