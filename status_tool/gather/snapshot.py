@@ -197,6 +197,8 @@ def snapshot(settings: Settings, request: Request, say: Callable[[str], None]) -
 
     Raises `ConfigurationError` and `ConnectionFailed`.
     """
+    if request.hdfs and request.side == MASTER:
+        settings.refuse_elsewhere(request.hdfs_paths or settings.hdfs_paths)
     header = Header(
         side=request.side,
         cluster_id="",

@@ -44,6 +44,8 @@ def explain_side(settings: Settings, request: Request) -> Iterator[Step]:
 
     Raises `ConfigurationError` and `ConnectionFailed`, as the run itself would.
     """
+    if request.hdfs and request.side == MASTER:
+        settings.refuse_elsewhere(request.hdfs_paths or settings.hdfs_paths)
     yield Step("this cluster", f"as {request.side}")
     if request.hbase:
         yield from _hbase(settings, request)

@@ -22,6 +22,7 @@ _PARTS = re.compile(r"\[!?+\]?+[^\]]*+\]|.", re.DOTALL)
 _NOTHING = r"[^\s\S]"
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?(?=/)")
+_SYSTEM = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(?=/|\Z)")
 
 
 def strip_uri(path: str) -> str:
@@ -32,6 +33,12 @@ def strip_uri(path: str) -> str:
     found = _URI.match(path)
     bare = path[found.end() :] if found else path
     return "/" + posixpath.normpath(bare).lstrip("/") if bare.startswith("/") else bare
+
+
+def system_of(url: str) -> tuple[str, str]:
+    """Return the scheme and the authority (without a user) of a URL, each empty where it has none."""
+    found = _SYSTEM.match(url)
+    return (found[1].lower(), (found[2] or "").rpartition("@")[2]) if found else ("", "")
 
 
 def plain_path(path: str) -> str:
@@ -58,7 +65,7 @@ def by_system(paths: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def read_path_file(text: str, name: str) -> tuple[str, ...]:
-    """Return the roots of a `-f` file: one per line, `#` comments."""
+    """Return the roots of a `-f` file as they are written: one per line, `#` comments."""
     lines = [line.strip() for line in text.splitlines()]
     lines = [line for line in lines if line and not line.startswith("#")]
     for line in lines:
@@ -66,7 +73,7 @@ def read_path_file(text: str, name: str) -> tuple[str, ...]:
             raise ConfigurationError(f"-f {name}: {line!r} is not an absolute HDFS path")
     if not lines:
         raise ConfigurationError(f"-f {name}: no path in it")
-    return tuple(root_of(line) for line in lines)
+    return tuple(lines)
 
 
 def is_glob(path: str) -> bool:

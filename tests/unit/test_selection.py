@@ -25,6 +25,7 @@ from status_tool.vocabulary.selection import (
     glob_regex,
     outermost,
     read_path_file,
+    root_of,
 )
 
 
@@ -104,7 +105,9 @@ def test_path_map() -> None:
 
 def test_roots() -> None:
     """With and without scheme, local ones kept apart."""
-    assert read_path_file("hdfs://nn:8020/a/ \n/b c\nfile:///d/*\n", "f") == ("/a", "/b c", "file:/d/*")
+    roots = read_path_file("hdfs://nn:8020/a/ \n/b c\nfile:///d/*\n", "f")
+    assert roots == ("hdfs://nn:8020/a/", "/b c", "file:///d/*")
+    assert tuple(map(root_of, roots)) == ("/a", "/b c", "file:/d/*")
     assert outermost(["/a/b", "/a", "/ab", "/a"]) == ["/a", "/ab"]
 
 
@@ -117,7 +120,7 @@ def test_a_root_inside_what_another_one_leaves_out() -> None:
 
 def test_hadoops_negation() -> None:
     """`[^a]` is no `a`, in Hadoop as in this tool: else files would be left out that are meant."""
-    (root,) = read_path_file("/data/[^a]*\n", "f")
+    root = root_of("/data/[^a]*")
     names = ["a1", "b1", "^1"]
     assert [name for name in names if re.match(glob_regex(root), f"/data/{name}")] == ["b1", "^1"]
     assert [name for name in names if fnmatch.fnmatchcase(name, root.rpartition("/")[2])] == ["b1", "^1"]
