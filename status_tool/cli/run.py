@@ -31,7 +31,7 @@ from status_tool.temporary import temporary_folder
 from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.names import is_legacy_name, plain_name
 from status_tool.vocabulary.scope import Baseline, Scope, TableFilter
-from status_tool.vocabulary.selection import PathMap, read_path_file, root_of
+from status_tool.vocabulary.selection import LOCAL, PathMap, read_path_file, root_of
 
 if TYPE_CHECKING:
     from status_tool.gather.snapshot import FileOptions, Request
@@ -122,7 +122,8 @@ class AskedRun:
             slave_status=one.slave_status,
             wait_s=one.wait or 0.0,
             shutdown_ms=self.shutdown_ms,
-            hdfs_paths=tuple(map(root_of, self.hdfs_paths)),
+            # FILE names local roots without their scheme, and --map-path names the slave's.
+            hdfs_paths=tuple(root_of(path).removeprefix(LOCAL) for path in self.hdfs_paths),
             files=dataclasses.replace(self._files(), deep=one.deep == "all"),
             deep=one.deep is not None,
             path_map=self.path_map,

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import pytest
 
+from status_tool.cli.main import main
 from status_tool.clients.config import Settings, SiteConfig
 from status_tool.errors import UsageError
 from status_tool.gather.parallel_reading import read_all
@@ -214,6 +215,23 @@ def test_the_plan_of_a_check_is_that_of_its_run(tmp_path: Path) -> None:
     late = replace(check, scope=Scope(since=Baseline(3)))
     with pytest.raises(UsageError, match="--since 3 lies after the cut"):
         list(explain_check(Settings(SiteConfig({})), late))
+
+
+def test_a_check_takes_the_masters_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """FILE names its local roots without `file:`, so that a list with it would be held by none of them."""
+    checks = list[Check]()
+
+    def checked(_: Settings, check: Check, __: object) -> int:
+        checks.append(check)
+        return 0
+
+    monkeypatch.setattr("status_tool.cli.running.check_file", checked)
+    (tmp_path / "paths").write_text("file:///export/a\nhdfs://whatever/b\n")
+    moved = "/export=file:///copy"
+    assert main(["run", "-i", str(tmp_path / "f"), "-f", str(tmp_path / "paths"), "--map-path", moved]) == 0
+    assert [(check.hdfs_paths, check.path_map.slave_roots(check.hdfs_paths)) for check in checks] == [
+        (("/export/a", "/b"), ("file:/copy/a", "/b"))
+    ]
 
 
 def test_only_this_process_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
