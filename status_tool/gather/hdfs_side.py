@@ -21,6 +21,7 @@ from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
 from status_tool.errors import ConfigurationError, StatusToolError
 from status_tool.sources.hdfs_files import (
     LOOK_PAGES,
+    client_for,
     endpoint_of,
     expand,
     is_large,
@@ -101,7 +102,7 @@ def identity_of(
 ) -> tuple[str, str]:
     """Return the cluster id and block pool id of an HDFS.
 
-    They are empty if the NameNodes do not report them (HttpFS has no such bean).
+    They are empty if the NameNodes do not report them (HttpFS has no such bean), the latter if no file tells it either.
     """
     if isinstance(endpoint, RpcEndpoint) and endpoint.mounts:
         return "", _pools_of_view(endpoint, _mounts_of(endpoint, roots, exclusions), load)
@@ -111,9 +112,9 @@ def identity_of(
         web = replace(web, token="")  # JMX takes a ticket only
         bean = WebHdfs(web, patience_s=0).bean(NAMENODE_INFO) or {}
     pool = str(bean.get("BlockPoolId") or "")
-    if not pool and isinstance(endpoint, RpcEndpoint):
+    if not pool:
         with refusals_end_the_run(endpoint):
-            pool = pool_of(native_hdfs(endpoint, load), roots, Exclusions())
+            pool = pool_of(client_for(endpoint, load), roots, Exclusions())
     return str(bean.get("ClusterId") or ""), pool
 
 

@@ -313,7 +313,7 @@ def folders_of(page: Page, exclusions: Exclusions) -> list[str]:
     return [path for path in paths if not exclusions.leave_out(path)]
 
 
-def pool_of(hdfs: NativeHdfs, roots: Iterable[str], exclusions: Exclusions) -> str:
+def pool_of(hdfs: Hdfs, roots: Iterable[str], exclusions: Exclusions) -> str:
     """Return the id of the block pool of any file, for NameNodes that do not tell it; empty if none was found."""
     walk = Walk(hdfs, _expanded(hdfs, roots, exclusions), breadth_first=True)
     for page in islice(walk, LOOK_PAGES):
