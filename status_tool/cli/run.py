@@ -31,7 +31,7 @@ from status_tool.temporary import temporary_folder
 from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.names import is_legacy_name, plain_name
 from status_tool.vocabulary.scope import Baseline, Scope, TableFilter
-from status_tool.vocabulary.selection import PathMap, read_path_file
+from status_tool.vocabulary.selection import LOCAL, PathMap, read_path_file, root_of
 
 if TYPE_CHECKING:
     from status_tool.gather.snapshot import FileOptions, Request
@@ -61,6 +61,7 @@ class AskedRun:
     shutdown_ms: int | None
     sample_s: float
     hdfs_paths: tuple[str, ...]
+    """As they are written in the file of `-f`."""
     spark_conf: tuple[tuple[str, str], ...]
     baseline: Baseline
     path_map: PathMap
@@ -121,7 +122,8 @@ class AskedRun:
             slave_status=one.slave_status,
             wait_s=one.wait or 0.0,
             shutdown_ms=self.shutdown_ms,
-            hdfs_paths=self.hdfs_paths,
+            # FILE names local roots without their scheme, and --map-path names the slave's.
+            hdfs_paths=tuple(root_of(path).removeprefix(LOCAL) for path in self.hdfs_paths),
             files=dataclasses.replace(self._files(), deep=one.deep == "all"),
             deep=one.deep is not None,
             path_map=self.path_map,
@@ -252,17 +254,20 @@ def asked_of(values: Mapping[str, Any]) -> AskedRun:
             check_target(target)
     key = _key(one.sign_key, one.require_signature, one.output)
     file_mode(permissions_of(one.mode))
+    path_map, settings = PathMap.parse(one.map_path or ()), settings_of(values)
+    if mode is not Mode.OFFLINE:
+        settings.refuse_elsewhere(option.partition("=")[2] for option in one.map_path or ())
     return AskedRun(
         mode,
         one,
-        settings_of(values),
+        settings,
         key,
         parse_time(one.shutdown, "-s"),
         _sample_s(one.sample),
         _paths(one.paths, one.all_files),
         spark_settings_of(one.spark_conf),
         parse_baseline(one.since or (), TableFilter.of(one.table or (), one.namespace or ())),
-        PathMap.parse(one.map_path or ()),
+        path_map,
         lists,
         given,
     )

@@ -41,6 +41,7 @@ from status_tool.spark.session import forget_session, spark_session
 from status_tool.spark.settings import is_short, take_spark
 from status_tool.status_file.reader import created_ms
 from status_tool.vocabulary.outcome import AHEAD_MS, Moment, Outcome
+from status_tool.vocabulary.selection import by_system
 from status_tool.watch.history import CheckRound, History
 from status_tool.watch.http_pages import HttpPages, Pages
 from status_tool.watch.rounds import Rhythm, document_of, line_of, rounds
@@ -188,11 +189,11 @@ class _Watcher:
             raise
 
     def _checked(self) -> Outcome:
-        parameters, began = dict(self._what.check), time.monotonic()
+        parameters, began, has_local = dict(self._what.check), time.monotonic(), False
         with failure_in_metrics(self._metrics, began):
             if self._what.master is not None:
                 parameters["status_file"] = self._folder / "master.status"
-                self._write(self._what.asked({**self._what.master, "output": parameters["status_file"]}))
+                has_local = self._write(self._what.asked({**self._what.master, "output": parameters["status_file"]}))
             elif self._what.folder is not None:
                 parameters["status_file"] = newest_file(self._what.folder)
             asked = self._what.asked(parameters)
@@ -200,7 +201,10 @@ class _Watcher:
                 asked.options.status_file = fetch_published(asked, self._folder / "published.status")
             take_spark()
             self.session.ensure(asked.options.status_file)
-            outcome = checked(asked.settings, asked.check())
+            check = asked.check()
+            if has_local and not check.path_map.leads_to_disk:
+                check = replace(check, files=replace(check.files, layout=None))
+            outcome = checked(asked.settings, check)
             one = asked.options
             self._points = self._recovery_points(asked)
             output = Output(one.as_json, one.report, one.metrics, one.repair_script, began, points=self._points)
@@ -222,12 +226,19 @@ class _Watcher:
             return find_point(asked.settings, points, progress.step).points
 
     @staticmethod
-    def _write(asked: AskedRun) -> None:
-        """Write FILE, as `run -m` does. Raises what `write_side` raises."""
+    def _write(asked: AskedRun) -> bool:
+        """Write FILE, as `run -m` does, and return True if it has local folders. Raises what `write_side` raises.
+
+        `--layout` is for the side that has some: the other one would refuse it.
+        """
         request = asked.request()
         unasked(asked.settings, request)
+        has_local = bool(by_system(request.hdfs_paths or asked.settings.hdfs_paths)[0])
+        if not has_local:
+            request = replace(request, files=replace(request.files, layout=None))
         with make_progress() as progress:
             write_side(asked.settings, request, asked.options.output, None, progress.step, asked.key, progress)
+        return has_local
 
     def _moment(self, outcome: Outcome) -> Moment:
         done = CheckRound(int(time.time() * 1000), 0.0, outcome)

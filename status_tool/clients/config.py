@@ -14,14 +14,24 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from status_tool.clients.keystores import hdfs_trust, rpc_trust, zookeeper_trust
+from status_tool.clients.mount_table import SCHEME as VIEW_SCHEME
 from status_tool.clients.mount_table import Mounts, mount_table, seen_at, view_name
-from status_tool.clients.nameservices import HDFS_SCHEMES, default_fs, namenode_urls, rpc_filesystem, rpc_properties
+from status_tool.clients.nameservices import (
+    HDFS_SCHEMES,
+    default_fs,
+    named_urls,
+    namenode_urls,
+    rpc_filesystem,
+    rpc_properties,
+    with_port,
+)
 from status_tool.clients.sitefiles import SITE_FILES as SITE_FILES
 from status_tool.clients.sitefiles import SiteConfig as SiteConfig
 from status_tool.clients.sitefiles import load_site as load_site
 from status_tool.clients.tls import DEFAULT_TRUST, Trust
 from status_tool.errors import ConfigurationError
 from status_tool.vocabulary.names import DEFAULT_NAMESPACE, full_name, status_table_of
+from status_tool.vocabulary.selection import plain_path, system_of
 
 STATE_NAMESPACE_KEY = "hbase.replicationtable.namespace"
 STATE_NAME_KEY = "hbase.replicationtable.name"
@@ -345,11 +355,45 @@ class Settings:
             return True
         if name not in (one.strip() for one in self.site.get("dfs.nameservices", "").split(",")):
             return False
+        return self._shares_namenodes(root) is False
+
+    def _shares_namenodes(self, url: str) -> bool | None:
+        """Return True if the NameNodes of `fs.defaultFS` are those of a URL; None unless the site files name both."""
         try:
-            listed, others = namenode_urls(self.site), namenode_urls(self.site, root)
-        except ConfigurationError:
+            listed, others = namenode_urls(self.site), named_urls(self.site, url)
+        except (ConfigurationError, ValueError):
+            return None
+        return bool(set(listed) & set(others)) if listed and others else None
+
+    def refuse_elsewhere(self, roots: Iterable[str]) -> None:
+        """Raise `ConfigurationError` for a root whose URL is not certainly of the file system that is listed."""
+        for root in roots:
+            if not self._is_listed(*system_of(root)):
+                rpc = self.rpc()
+                raise ConfigurationError(
+                    f"{root} may be in another HDFS than the one that is read, and a run reads one, here "
+                    f"{rpc[0] if rpc else ' or '.join(self.webhdfs())}: check the other one by a run of its own, with "
+                    f"--conf-dir of its site files, or write {plain_path(root)} if both are one"
+                )
+
+    def _is_listed(self, scheme: str, authority: str) -> bool:
+        default = "" if self.webhdfs_option else default_fs(self.site) or ""
+        own_scheme, own = system_of(default)
+        is_own = scheme == own_scheme and with_port(authority or own).lower() == with_port(own).lower()
+        if is_own or scheme in ("", "file"):
+            return True
+        if scheme == VIEW_SCHEME or view_name(self.site, default) is not None:
             return False
-        return bool(listed and others) and not set(listed) & set(others)
+        url = f"{scheme}://{authority}"
+        return not authority or (self._has_host_of(url) if self.webhdfs_option else self._shares_namenodes(url) is True)
+
+    def _has_host_of(self, url: str) -> bool:
+        """Return True if `--webhdfs` names a host of a URL's NameNodes: a gateway has another port there."""
+        try:
+            others = named_urls(self.site, url) or (url,)
+            return bool({urlsplit(one).hostname for one in others} & {urlsplit(one).hostname for one in self.webhdfs()})
+        except (ConfigurationError, ValueError):
+            return False
 
     @property
     def filesystem(self) -> str:

@@ -69,6 +69,16 @@ def namenode_urls(site: Mapping[str, str], of: str | None = None) -> tuple[str, 
     return _of_authority(site, parts.scheme, authority)
 
 
+def named_urls(site: Mapping[str, str], url: str) -> tuple[str, ...]:
+    """Return the NameNodes of an HDFS that the site files name by this authority; none for one that they only may mean.
+
+    Raises as `namenode_urls`, and `ValueError` for what is no URL.
+    """
+    name = urlsplit(url).netloc.rpartition("@")[2]
+    is_known = _is_service(site, name) or bool(_services_at(site, name)) or _is_plain(site, name)
+    return namenode_urls(site, url) if is_known or urlsplit(url).scheme in _WEB_SCHEMES else ()
+
+
 def rpc_filesystem(site: Mapping[str, str]) -> str | None:
     """Return the URL that Hadoop's own client opens; None if not all RPC addresses are set.
 
@@ -79,7 +89,7 @@ def rpc_filesystem(site: Mapping[str, str]) -> str | None:
         return f"{SCHEME}://{view}"
     internal, services = _internal_services(site), _services(site)
     if default.scheme == "hdfs" and (authority := default.netloc.rpartition("@")[2]):
-        if _host(authority) in services or site.get(f"dfs.ha.namenodes.{_host(authority)}"):
+        if _is_service(site, authority):
             return _rpc_of_service(site, _host(authority))
         matching = _services_at(site, authority)
         return _rpc_of_service(site, matching[0]) if len(matching) == 1 else f"hdfs://{authority}"
@@ -148,17 +158,15 @@ def _of_authority(site: Mapping[str, str], scheme: str, authority: str) -> tuple
     """Return the NameNodes behind `hdfs://AUTHORITY`: a name service, or one NameNode's own address."""
     name = _host(authority)
     services = _services(site)
-    if name in services or site.get(f"dfs.ha.namenodes.{name}"):
+    if _is_service(site, authority):
         return _service_urls(site, name)
     if scheme in _WEB_SCHEMES:
         return (f"{_WEB_SCHEMES[scheme]}://{authority}",)
-    rpc = _with_port(authority)
     matching = _services_at(site, authority)
     if len(matching) == 1:
         return _service_urls(site, matching[0])
     plain = _namenode(site, "")
-    is_plain = _is(plain, rpc) if plain.rpc else plain.host == name
-    if not services or is_plain:
+    if not services or (_is_plain(site, authority) if plain.rpc else plain.host == name):
         return _urls(site, [plain], name)
     raise ConfigurationError(
         f"hdfs://{authority} is none of the name services in the site files ({', '.join(services)}), so which "
@@ -166,13 +174,24 @@ def _of_authority(site: Mapping[str, str], scheme: str, authority: str) -> tuple
     )
 
 
+def _is_service(site: Mapping[str, str], authority: str) -> bool:
+    return _host(authority) in _services(site) or bool(site.get(f"dfs.ha.namenodes.{_host(authority)}"))
+
+
+def _is_plain(site: Mapping[str, str], authority: str) -> bool:
+    """Return True for the RPC address of the NameNode in the keys without a suffix."""
+    plain = _namenode(site, "")
+    return bool(plain.rpc) and _is(plain, with_port(authority))
+
+
 def _services_at(site: Mapping[str, str], authority: str) -> list[str]:
     """Return the name services that have a NameNode with this RPC address."""
-    rpc = _with_port(authority)
+    rpc = with_port(authority)
     return [service for service in _services(site) if any(_is(node, rpc) for node in _namenodes(site, service))]
 
 
-def _with_port(authority: str) -> str:
+def with_port(authority: str) -> str:
+    """Return the RPC address of an authority, with HDFS's default port where it has none."""
     return authority if ":" in authority.rpartition("]")[2] else f"{authority}:{DEFAULT_RPC_PORT}"
 
 

@@ -39,6 +39,7 @@ PASSED_OVER, AVOIDED_S = 20, 5.0
 """Number of times that a DataNode is skipped for one file if it has failed within so many seconds."""
 REFUSAL_TRIES = 2
 """A refused checksum is requested once more: a DataNode that has just died makes another one refuse."""
+UNKNOWN_OPERATION = ("IllegalArgumentException", "UnsupportedOperationException")
 _READ_BYTES = 1 << 20
 RANGE_BYTES = 64 << 20
 """Content is read in ranges of this size, several of a file at once."""
@@ -153,13 +154,25 @@ class WebHdfs(FileClient):
             try:
                 listing = self._ask("LISTSTATUS_BATCH", path, startAfter=after)["DirectoryListing"]
             except Refused as refusal:
-                if refusal.name not in ("IllegalArgumentException", "UnsupportedOperationException"):
+                if refusal.name not in UNKNOWN_OPERATION:
                     raise
                 self._batched = False  # before Hadoop 2.8
             else:
                 return listing["partialListing"]["FileStatuses"]["FileStatus"], listing["remainingEntries"]
         entries = self._ask("LISTSTATUS", path)["FileStatuses"]["FileStatus"]
         return [e for e in entries if not after or e["pathSuffix"].encode() > after.encode()], 0
+
+    def pool_id(self, path: str) -> str:
+        """Return the id of the block pool that a file's content is in; empty if it is not told, as by most HttpFS."""
+        try:
+            found = self._ask("GET_BLOCK_LOCATIONS", path, offset=0, length=1)
+            return str(found["LocatedBlocks"]["locatedBlocks"][0]["block"]["blockPoolId"])
+        except Refused as refusal:
+            if refusal.name not in UNKNOWN_OPERATION:
+                raise
+        except (KeyError, IndexError, TypeError):
+            pass
+        return ""
 
     def new_token(self) -> str:
         """Return a delegation token for this user (GETDELEGATIONTOKEN); empty if the NameNode gives none."""

@@ -21,6 +21,7 @@ from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
 from status_tool.errors import ConfigurationError, StatusToolError
 from status_tool.sources.hdfs_files import (
     LOOK_PAGES,
+    client_for,
     endpoint_of,
     expand,
     is_large,
@@ -101,7 +102,7 @@ def identity_of(
 ) -> tuple[str, str]:
     """Return the cluster id and block pool id of an HDFS.
 
-    They are empty if the NameNodes do not report them (HttpFS has no such bean).
+    They are empty if the NameNodes do not report them (HttpFS has no such bean), the latter if no file tells it either.
     """
     if isinstance(endpoint, RpcEndpoint) and endpoint.mounts:
         return "", _pools_of_view(endpoint, _mounts_of(endpoint, roots, exclusions), load)
@@ -111,9 +112,9 @@ def identity_of(
         web = replace(web, token="")  # JMX takes a ticket only
         bean = WebHdfs(web, patience_s=0).bean(NAMENODE_INFO) or {}
     pool = str(bean.get("BlockPoolId") or "")
-    if not pool and isinstance(endpoint, RpcEndpoint):
+    if not pool:
         with refusals_end_the_run(endpoint):
-            pool = pool_of(native_hdfs(endpoint, load), roots, Exclusions())
+            pool = pool_of(client_for(endpoint, load), roots, Exclusions())
     return str(bean.get("ClusterId") or ""), pool
 
 
@@ -154,6 +155,24 @@ def paths_of(
     with refusals_end_the_run(endpoint):
         hdfs.status("/")
         return {root: expand(hdfs, root, exclusions) for root in roots}
+
+
+def mounts_that_lead(
+    endpoint: HdfsEndpoint | RpcEndpoint, paths: Sequence[str], exclusions: Exclusions, load: Load
+) -> tuple[str, ...]:
+    """Return the mount points of a view behind the files under some paths, without those that lead to nothing."""
+    if not isinstance(endpoint, RpcEndpoint) or not endpoint.mounts:
+        return ()
+    hdfs = impatient(endpoint, load)
+    return tuple(mount for mount, _ in _mounts_of(endpoint, paths, exclusions) if _leads(hdfs, mount))
+
+
+def _leads(hdfs: Hdfs, mount: str) -> bool:
+    """Return True if something is where a mount point leads to, though it may not be read."""
+    try:
+        return hdfs.status(mount) is not None
+    except Refused:
+        return True
 
 
 def impatient(endpoint: HdfsEndpoint | RpcEndpoint, load: Load) -> Hdfs:

@@ -14,12 +14,11 @@ import pyarrow as pa
 
 from status_tool import __version__
 from status_tool.clients.config import HdfsClient, Settings, ZooKeeperEndpoint
-from status_tool.clients.hdfs_native import RpcEndpoint
 from status_tool.clients.thrift import Cells
 from status_tool.clients.webhdfs import Load, WebHdfs
 from status_tool.clients.zookeeper import ZooKeeper, content, parse_cluster_key, peer_cluster_id
 from status_tool.errors import ConfigurationError, UsageError
-from status_tool.gather.hdfs_side import files_endpoint, identity_of, paths_of
+from status_tool.gather.hdfs_side import files_endpoint, identity_of, mounts_that_lead, paths_of
 from status_tool.gather.measured_queues import measure, queue_rows
 from status_tool.gather.queue_backlog import has_lengths, has_same_queues, has_shipped, why_not_shipped
 from status_tool.printable import counted
@@ -199,6 +198,8 @@ def snapshot(settings: Settings, request: Request, say: Callable[[str], None]) -
 
     Raises `ConfigurationError` and `ConnectionFailed`.
     """
+    if request.hdfs and request.side == MASTER:
+        settings.refuse_elsewhere(request.hdfs_paths or settings.hdfs_paths)
     header = Header(
         side=request.side,
         cluster_id="",
@@ -682,13 +683,14 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
         found = paths_of(endpoint, remote, exclusions, options.load)
         absent += [root for root, paths in found.items() if not paths]
         identity = identity_of(settings, endpoint, remote, exclusions, options.load)
-        # A name of a service or a mount table is a site file's own: the other cluster's may have the same.
-        is_named = isinstance(endpoint, RpcEndpoint) and identity[1]
-        key = f"{endpoint} ({identity[1]})" if is_named else str(endpoint)
+        # A name of a service or a mount table is a site file's own, as `localhost` is a host's: the other cluster's
+        # may have the same.
+        key = f"{endpoint} ({identity[1]})" if identity[1] else str(endpoint)
         tolerant = request.side == MASTER
         seen = tuple(path for paths in found.values() for path in paths) if tolerant else ()
+        led = mounts_that_lead(endpoint, seen, exclusions, options.load)
         sources.append(
-            HdfsSource(endpoint, remote, exclusions, options.load, options.deep, options.journal, tolerant, seen)
+            HdfsSource(endpoint, remote, exclusions, options.load, options.deep, options.journal, tolerant, seen, led)
         )
     plain = tuple(root.removeprefix(LOCAL) for root in roots)
     note = (

@@ -11,8 +11,7 @@ from status_tool.runs.answer import Comparison, always
 from status_tool.runs.check import Check, session_of
 from status_tool.runs.live_rounds import LiveRounds, Look, Master, question_in
 from status_tool.runs.master_side import MasterSide, facts_of
-from status_tool.runs.question import refuse_since
-from status_tool.runs.refusals import known_header, refuse_deep, refuse_rows, refuse_sample
+from status_tool.runs.refusals import known_header, side_in_scope
 from status_tool.runs.slave_side import scratch_of
 from status_tool.runs.write import Say
 from status_tool.spark.cluster import read_status
@@ -54,11 +53,7 @@ def check_live(settings: Settings, check: Check, say: Say, progress: Progress | 
         open_status(check.status_file, require_side=MASTER, key=check.key, witnessed=True) as file,
         scratch_of(check) as scratch,
     ):
-        side = MasterSide(file, known_header(file, check))
-        refuse_since(side.header, check.scope.since)
-        refuse_deep(file, check)
-        refuse_rows(file, check)
-        refuse_sample(file, check)
+        side = side_in_scope(file, check)
         deadline = time.monotonic() + check.wait_s
         master = FixedMaster(side, say)
         return LiveRounds(settings, check, master, deadline, say, scratch, progress or Progress()).run()

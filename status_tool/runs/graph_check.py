@@ -26,7 +26,7 @@ from status_tool.errors import ConfigurationError, ConnectionFailed, StatusFileE
 from status_tool.explain.overview import groups_in
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import SLAVE_SETTLE_S, Request, peer_rows, snapshot
-from status_tool.printable import counted
+from status_tool.printable import counted, safe
 from status_tool.rules.graph import (
     VERDICTS,
     Families,
@@ -113,11 +113,22 @@ class ReadSide:
     file: Path
     header: Header
     round_number: int | None = None
+    key: SignKey | None = None
+    """The key that signed the file; None: no signature is asked for."""
+
+    @contextmanager
+    def opened(self) -> Iterator[StatusFile]:
+        """Open the file. Raises `StatusFileError` unless it is the one that was read, and stays it."""
+        with open_status(self.file, key=self.key) as status:
+            if self.round_number is None and status.header != self.header:
+                raise StatusFileError(f"{safe(str(self.file))} was replaced while the paths were checked: run again")
+            yield status
+            status.refuse_another()
 
     @cached_property
     def facts(self) -> SideFacts:
         """Small rows of the side; every hop of a cluster asks for them."""
-        with open_status(self.file) as status:
+        with self.opened() as status:
             return facts_of(status, self.header)
 
     def follows(self, slave: ReadSide) -> bool:
@@ -132,7 +143,7 @@ class ReadSide:
 
     def lost_wals(self, peer_id: str) -> list[LostWal]:
         """Return the WALs of a peer's queues that are lost, with what they may have held."""
-        with open_status(self.file) as file:
+        with self.opened() as file:
             queues = [
                 json.loads(row["detail"]) for batch in file.rows({"queue"}) for row in batch.to_pylist() if row["name"]
             ]
@@ -238,7 +249,7 @@ class _Desk:
                             f"{file} holds only {recorded_filter(status.header)}: name these by --table or --namespace,"
                             " or write it again without them; of anything else no path would be known"
                         )
-                    looks[cluster.name, 0] = ReadSide(file, status.header)
+                    looks[cluster.name, 0] = ReadSide(file, status.header, key=self._asked.key)
 
     def read_first(self) -> None:
         """Read all live clusters as masters, then all as slaves.
@@ -270,7 +281,7 @@ class _Desk:
         try:
             gathered = snapshot(settings, request, lambda _: None)
             with (
-                StatusWriter(file, gathered.header) as writer,
+                StatusWriter(file, gathered.header, asked.key) as writer,
                 closing(read_all(source_of(gathered))) as batches,
             ):
                 for batch in batches:
@@ -279,7 +290,7 @@ class _Desk:
         except (ConfigurationError, ConnectionFailed) as error:
             self.failures[name, side] = str(error)
             return None
-        return ReadSide(file, writer.header, number)
+        return ReadSide(file, writer.header, number, asked.key)
 
     def stations(self) -> tuple[Station, ...]:
         """Return the clusters, with their peers if they were read as masters."""
@@ -329,9 +340,7 @@ class _Desk:
         ids = frozenset(one.cluster_id for one in gone if one.cluster_id)
         known = frozenset(one.cluster_id for one in stations if one.cluster_id)
         with self._slave_files() as slaves, ExitStack() as opened:
-            masters = [
-                opened.enter_context(open_status(look.file)) for (_, at), look in self.masters.items() if at == 0
-            ]
+            masters = [opened.enter_context(look.opened()) for (_, at), look in self.masters.items() if at == 0]
             found = holdings_of(ids, masters, slaves, known, self._only)
         return {" or ".join(one.name for one in gone): found}
 
@@ -339,7 +348,7 @@ class _Desk:
     def _slave_files(self) -> Iterator[dict[str, StatusFile]]:
         with ExitStack() as opened:
             looks = {name: look for (name, number), look in self.slaves.items() if number == 0}
-            yield {name: opened.enter_context(open_status(look.file)) for name, look in looks.items()}
+            yield {name: opened.enter_context(look.opened()) for name, look in looks.items()}
 
     def returned(self) -> list[str]:
         """Return the clusters that hold entries which had passed them before."""
@@ -364,7 +373,7 @@ def _has_returned(look: ReadSide) -> bool:
     own = look.header.cluster_id
     if cluster_bytes(own) is None:
         return False
-    with open_status(look.file) as file:
+    with look.opened() as file:
         return any(
             own in cluster_names(ids)
             for batch in file.rows({"stream"})
@@ -474,9 +483,15 @@ class _Search:
     def _compared(self, master: ReadSide, slave: ReadSide, scope: Scope) -> Outcome:
         asked = self.asked
         check = Check(
-            master.file, scope, slave_status=slave.file, spark_master=asked.spark_master, spark_conf=asked.spark_conf
+            master.file,
+            scope,
+            slave_status=slave.file,
+            spark_master=asked.spark_master,
+            spark_conf=asked.spark_conf,
+            key=asked.key,
         )
-        return check_offline(check, lambda _: None)
+        with master.opened(), slave.opened():
+            return check_offline(check, lambda _: None)
 
     def _found(self, stations: Sequence[Station], hops: Sequence[Hop], paths: tuple[CheckedPath, ...]) -> PathsFound:
         unread = self.desk.unread()

@@ -14,11 +14,12 @@ from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import ConnectionFailed
 from status_tool.gather.hdfs_side import files_endpoint, impatient
 from status_tool.gather.peer_topology import what_is_shipped
-from status_tool.gather.snapshot import FileOptions, Request, with_shutdown
+from status_tool.gather.snapshot import Request, with_shutdown
 from status_tool.printable import duration, iso
 from status_tool.runs.check import Check
-from status_tool.runs.refusals import header_in_scope, refuse_deep
+from status_tool.runs.refusals import side_in_scope
 from status_tool.runs.sampling import RANGES
+from status_tool.runs.slave_side import slave_request
 from status_tool.sources import meta
 from status_tool.sources.hdfs_files import expand, refusals_end_the_run
 from status_tool.sources.state_table import StateTable, now_ms
@@ -43,35 +44,37 @@ def explain_side(settings: Settings, request: Request) -> Iterator[Step]:
 
     Raises `ConfigurationError` and `ConnectionFailed`, as the run itself would.
     """
+    if request.hdfs and request.side == MASTER:
+        settings.refuse_elsewhere(request.hdfs_paths or settings.hdfs_paths)
     yield Step("this cluster", f"as {request.side}")
     if request.hbase:
         yield from _hbase(settings, request)
     if request.hdfs:
-        yield from _hdfs(settings, request.hdfs_paths or settings.hdfs_paths or ("/",), request.files)
+        yield from _hdfs(settings, request)
 
 
 def explain_check(settings: Settings, check: Check) -> Iterator[Step]:
     """Yield the plan of `run -i`. Raises what opening the files does, `ConfigurationError` and `ConnectionFailed`."""
     is_live = check.slave_status is None
     with open_status(check.status_file, require_side=MASTER, key=check.key, witnessed=is_live) as file:
-        header, counts = header_in_scope(file.header, check), file.counts
-        refuse_deep(file, check)
+        side, counts = side_in_scope(file, check), file.counts
+        header, asked = side.header, slave_request(side, check) if is_live else None
+        has_roots = not file.is_json or bool(check.hdfs_paths)  # else each of its files would be a step
     yield Step("FILE", _file(header, counts))
     yield Step("cut", _cut(header))
-    hbase, hdfs = (check.scope.check_hbase and header.half != "hdfs", check.scope.check_hdfs and header.half != "hbase")
     if check.slave_status is not None:
         with open_status(check.slave_status, require_side=SLAVE, key=check.key) as other:
             yield Step("FILE2", _file(other.header, other.counts))
-    else:
-        if hbase:
+    if asked is not None:
+        if asked.hbase:
             yield from _slave(settings, header, check)
             if check.sample_s and counts.get("sample"):
                 yield Step(
                     "samples",
                     f"{printable.counted(counts['sample'], 'range')} of rows as FILE has them, in {check.sample_s:g} s",
                 )
-        if hdfs:
-            yield from _hdfs(settings, check.hdfs_paths or header.hdfs_paths, check.files, summaries=False)
+        if asked.hdfs and has_roots:
+            yield from _hdfs(settings, asked, summaries=False)
     yield Step("Spark", check.spark_master or "local[*], or the master that was submitted")
 
 
@@ -113,8 +116,9 @@ def _master_cut(request: Request, recorded: int | None) -> str:
     return f"the moment of the run: {why}"
 
 
-def _hdfs(settings: Settings, paths: Sequence[str], files: FileOptions, *, summaries: bool = True) -> Iterator[Step]:
-    local, roots = by_system(paths)
+def _hdfs(settings: Settings, request: Request, *, summaries: bool = True) -> Iterator[Step]:
+    files = request.files
+    local, roots = by_system(request.hdfs_paths or settings.hdfs_paths or ("/",))
     yield from (Step("files", LOCAL + path) for path in local)
     if not roots:
         return

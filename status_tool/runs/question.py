@@ -35,6 +35,7 @@ from status_tool.vocabulary.outcome import ClusterMap, NotReplicated, Outcome
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Baseline, Scope, TableFilter
 from status_tool.vocabulary.selection import (
+    LOCAL,
     Exclusions,
     NamedInside,
     above_regex,
@@ -286,9 +287,10 @@ def _peer(master: SideFacts, slave: Header, scope: Scope) -> Choice | None:
     if master.legacy:
         return None
     header = master.header
-    if (header.cluster_id, header.cluster_key) == (slave.cluster_id, slave.cluster_key) or (
-        header.cluster_id and header.cluster_id == slave.cluster_id
-    ):
+    is_same = (header.cluster_id, header.cluster_key) == (slave.cluster_id, slave.cluster_key)
+    # A local folder of the same path may be another host's.
+    is_local = header.cluster_key.startswith(LOCAL)
+    if (is_same and not is_local) or (header.cluster_id and header.cluster_id == slave.cluster_id):
         raise StatusFileError(
             f"FILE is this cluster's own ({slave.cluster_id or slave.cluster_key}): write it on the master, "
             "run -i on the slave"

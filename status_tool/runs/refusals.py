@@ -12,6 +12,8 @@ from status_tool.errors import UsageError
 from status_tool.gather.snapshot import apply_shutdown
 from status_tool.printable import iso
 from status_tool.runs.check import Check, GivenOption
+from status_tool.runs.master_side import MasterSide
+from status_tool.runs.question import refuse_since
 from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, RECORDED, Header
 from status_tool.vocabulary.selection import above_regex, glob_regex, is_glob
@@ -37,6 +39,16 @@ def header_in_scope(header: Header, check: Check) -> Header:
     # What was written after the barrier may be in no head: FILE knows nothing of it, although it was finished later.
     barrier_ms = header.barrier_issued_ms if check.scope.check_hbase else None
     return _asked_shutdown(header, check.shutdown_ms, header.created_ms if barrier_ms is None else barrier_ms)
+
+
+def side_in_scope(file: StatusFile, check: Check) -> MasterSide:
+    """Return the master's side of a check by FILE alone. Raises `UsageError` if FILE cannot support the check."""
+    side = MasterSide(file, known_header(file, check))
+    refuse_since(side.header, check.scope.since)
+    refuse_deep(file, check)
+    refuse_rows(file, check)
+    refuse_sample(file, check)
+    return side
 
 
 def known_header(file: StatusFile, check: Check) -> Header:

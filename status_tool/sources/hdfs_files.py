@@ -165,6 +165,8 @@ class HdfsSource(Source):
     """True if a folder that cannot be listed becomes a row; else it is an error: a slave's files would look missing."""
     seen: tuple[str, ...] = ()
     """Paths that the roots stood for when the run began: one that is gone since becomes a row, too."""
+    led: tuple[str, ...] = ()
+    """Mount points of a view that led somewhere then."""
 
     def close(self) -> None:
         """Make reading threads end soon."""
@@ -257,7 +259,7 @@ class HdfsSource(Source):
         None for a slave's that is gone: the master's files below it count as missing. A master's may have been renamed
         to where nobody looks any more.
         """
-        was_empty = self._is_mount_point(folder) and folder not in self.seen
+        was_empty = self._is_mount_point(folder) and folder not in (*self.seen, *self.led)
         if refusal.is_absent and (not self.tolerant or was_empty):
             return
         if not self.tolerant:
@@ -311,7 +313,7 @@ def folders_of(page: Page, exclusions: Exclusions) -> list[str]:
     return [path for path in paths if not exclusions.leave_out(path)]
 
 
-def pool_of(hdfs: NativeHdfs, roots: Iterable[str], exclusions: Exclusions) -> str:
+def pool_of(hdfs: Hdfs, roots: Iterable[str], exclusions: Exclusions) -> str:
     """Return the id of the block pool of any file, for NameNodes that do not tell it; empty if none was found."""
     walk = Walk(hdfs, _expanded(hdfs, roots, exclusions), breadth_first=True)
     for page in islice(walk, LOOK_PAGES):

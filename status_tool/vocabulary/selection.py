@@ -17,8 +17,12 @@ LOCAL = "file:"
 _END = "(?!.)"
 """The end of a name, which `$` takes to be before a last line end."""
 _MAGIC = re.compile(r"[*?\[]")
+_PARTS = re.compile(r"\[!?+\]?+[^\]]*+\]|.", re.DOTALL)
+"""The parts of a glob. A `]` that comes first in a bracket does not close it, and an open bracket is a plain `[`."""
+_NOTHING = r"[^\s\S]"
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?(?=/)")
+_SYSTEM = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(?=/|\Z)")
 
 
 def strip_uri(path: str) -> str:
@@ -29,6 +33,12 @@ def strip_uri(path: str) -> str:
     found = _URI.match(path)
     bare = path[found.end() :] if found else path
     return "/" + posixpath.normpath(bare).lstrip("/") if bare.startswith("/") else bare
+
+
+def system_of(url: str) -> tuple[str, str]:
+    """Return the scheme and the authority (without a user) of a URL, each empty where it has none."""
+    found = _SYSTEM.match(url)
+    return (found[1].lower(), (found[2] or "").rpartition("@")[2]) if found else ("", "")
 
 
 def plain_path(path: str) -> str:
@@ -55,7 +65,7 @@ def by_system(paths: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def read_path_file(text: str, name: str) -> tuple[str, ...]:
-    """Return the roots of a `-f` file: one per line, `#` comments."""
+    """Return the roots of a `-f` file as they are written: one per line, `#` comments."""
     lines = [line.strip() for line in text.splitlines()]
     lines = [line for line in lines if line and not line.startswith("#")]
     for line in lines:
@@ -63,7 +73,7 @@ def read_path_file(text: str, name: str) -> tuple[str, ...]:
             raise ConfigurationError(f"-f {name}: {line!r} is not an absolute HDFS path")
     if not lines:
         raise ConfigurationError(f"-f {name}: no path in it")
-    return tuple(root_of(line) for line in lines)
+    return tuple(lines)
 
 
 def is_glob(path: str) -> bool:
@@ -72,7 +82,7 @@ def is_glob(path: str) -> bool:
 
 
 def glob_regex(path: str) -> str:
-    """Return a regular expression (Python's and Java's) for a root, glob or not, and everything below it."""
+    """Return a regular expression (Python's, Java's and RE2's) for a root, glob or not, and everything below it."""
     folders = _folders_regex(_segments(path))
     return f"(?s)^{folders}(/.*)?$" if folders else "(?s)^/.*$"
 
@@ -94,19 +104,41 @@ def _folders_regex(segments: Sequence[str]) -> str:
 
 
 def _segment_regex(segment: str) -> str:
-    parts = re.findall(r"\[[^\]]+\]|.", segment, re.DOTALL)
-    return "".join(_part_regex(part) for part in parts)
+    return "".join(_part_regex(part) for part in _PARTS.findall(segment))
 
 
-def _part_regex(part: str) -> str:
+def _part_regex(part: str, *, crossing: bool = False) -> str:
+    """Return the regular expression (Python's, Java's and RE2's) of a glob's part; `crossing`: it may match a `/`."""
     if part == "*":
-        return "[^/]*"
+        return ".*" if crossing else "[^/]*"
     if part == "?":
-        return "[^/]"
+        return "." if crossing else "[^/]"
     if len(part) > 1:
-        inner = re.sub(r"([\\\[&~|])", r"\\\1", part[1:-1])
-        return f"[^{inner[1:]}]" if inner.startswith("!") else f"[{inner}]"
+        return _bracket_regex(part, crossing)
     return part if part.isalnum() or part in "_-" else f"\\{part}" if part.isascii() else part
+
+
+def _bracket_regex(bracket: str, crossing: bool) -> str:
+    """Return the regular expression for a bracket. `fnmatch`, by which files are listed, decides what is in it."""
+    python = fnmatch.translate(bracket)[len("(?s:") : -len(r")\Z")]
+    if not python.startswith("["):  # of empty ranges alone, such as [z-a] and [!z-a]
+        return _part_regex("?", crossing=crossing) if python == "." else _NOTHING
+    negated = python.startswith("[^")
+    found = re.findall(r"(\\.|.)(?:-(\\.|.))?", python[2 if negated else 1 : -1], re.DOTALL)
+    ranges = [(low[-1], (high or low)[-1]) for low, high in found]
+    if not crossing:
+        ranges = [*ranges, ("/", "/")] if negated else [one for each in ranges for one in _without_slash(*each)]
+    inner = "".join(_escaped(low) + (f"-{_escaped(high)}" if high != low else "") for low, high in ranges)
+    return f"[{'^' * negated}{inner}]" if inner else _NOTHING
+
+
+def _without_slash(low: str, high: str) -> list[tuple[str, str]]:
+    """Return a range of characters as ranges that lack the `/`."""
+    return [(low, high)] if not low <= "/" <= high else [one for one in ((low, "."), ("0", high)) if one[0] <= one[1]]
+
+
+def _escaped(character: str) -> str:
+    return f"\\{character}" if character in "\\[]^-&~|" else character
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +193,7 @@ def _excluded_regex(glob: str) -> str:
     glob = as_glob(glob)
     if "/" not in glob:
         return f".*/{_segment_regex(glob)}"
-    parts = re.findall(r"\[[^\]]+\]|.", plain_path(glob), re.DOTALL)
-    crossing = {"*": ".*", "?": "."}
-    return "".join(crossing.get(part) or _part_regex(part) for part in parts)
+    return "".join(_part_regex(part, crossing=True) for part in _PARTS.findall(plain_path(glob)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +276,11 @@ class PathMap:
             if len(set(side)) != len(side):
                 raise UsageError("--map-path: a tree is mapped twice")
         return cls(tuple(sorted(pairs, key=lambda pair: -len(pair[0]))))
+
+    @property
+    def leads_to_disk(self) -> bool:
+        """Return True if a tree is a local folder on the slave."""
+        return any(slave.startswith(LOCAL) for _, slave in self.pairs)
 
     def slave_roots(self, roots: Sequence[str]) -> tuple[str, ...]:
         """Return the slave's paths of the master's roots."""

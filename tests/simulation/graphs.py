@@ -148,7 +148,7 @@ class Reading(_Desk):
     def keep(self, name: str, side: str, number: int | None, header: Header, rows: list[Row]) -> None:
         """None: a file, which has no round."""
         header = replace(header, read_until_ms=self.graph.now)
-        found = Seen(Path(), header, number, tuple(rows))
+        found = Seen(Path(), header, number, rows=tuple(rows))
         (self.masters if side == MASTER else self.slaves)[name, number or 0] = found
         if side == SLAVE:
             self.held[name] = dict(self.graph.held[name])

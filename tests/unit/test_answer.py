@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Iterator
 from typing import Any
 
@@ -81,3 +82,12 @@ def test_a_root_inside_what_exclude_leaves_out_is_compared(
     rows = frame(session, *map(file_row, names), file_row(None, kind="table"))
     kept = [row["path"] for row in _without(rows, question(*roots, excluded=excluded)).select("path").collect()]
     assert kept == [*paths, None]
+
+
+def test_a_bracket_is_for_spark_what_it_is_for_the_listing(session: SparkSession) -> None:
+    """Java nests brackets, and knows `&&`."""
+    names = ["a", "b", "c", "z", "]", "[", "[!]", "-", "&", "\\", "^", "+", "9", "x]"]
+    rows = frame(session, *(file_row(f"/d/{name}") for name in names))
+    for glob in ("[!]", "[!]b]", "[]a]", "[z-a]", "[!z-a]", "[z-a!b]", "[a[]", "[a&&b]", "[\\-]]", "[+-9]", "x[]a]"):
+        kept = [row["path"][3:] for row in _without(rows, question("/d", excluded=(glob,))).select("path").collect()]
+        assert kept == [name for name in names if not fnmatch.fnmatchcase(name, glob)], glob

@@ -6,10 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from status_tool.errors import UsageError
-from status_tool.runs.graph_check import NamedCluster, PathsAsked, _Desk
+from status_tool.clients.config import Settings, SiteConfig
+from status_tool.errors import StatusFileError, UsageError
+from status_tool.gather.snapshot import Snapshot
+from status_tool.runs import graph_check
+from status_tool.runs.graph_check import NamedCluster, PathsAsked, _Desk, _Search
+from status_tool.status_file.signature import SignKey
 from status_tool.status_file.writer import StatusWriter
-from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.scope import Scope
 
 
@@ -26,3 +30,46 @@ def test_a_file_of_some_tables_proves_no_path_of_all(tmp_path: Path) -> None:
     opened(tmp_path, Scope(tables=frozenset({"t"})))
     with pytest.raises(UsageError, match="holds only t: name these by --table"):
         opened(tmp_path, Scope())
+
+
+KEY = SignKey(b"one" * 10)
+
+
+def written(file: Path, side: str, key: SignKey | None = KEY, cut_ms: int = 5) -> Path:
+    with StatusWriter(file, Header(side, side, 5, cut_ms), key):
+        pass
+    return file
+
+
+@pytest.mark.parametrize(
+    ("key", "cut_ms", "message"), [(KEY, 6, "was replaced while the paths were checked"), (None, 5, "is not signed")]
+)
+def test_a_file_that_is_replaced_meanwhile_proves_nothing(
+    tmp_path: Path, key: SignKey | None, cut_ms: int, message: str
+) -> None:
+    """Signature and header were checked of the one before, and rows of two files would pass for those of one."""
+    files = tuple(written(tmp_path / side, side) for side in (MASTER, SLAVE))
+    asked = PathsAsked((NamedCluster("sun", files=files),), Scope(), key=KEY)
+    desk = _Desk(asked, tmp_path, lambda _: None)
+    desk.open_files()
+    master, slave = desk.masters["sun", 0], desk.slaves["sun", 0]
+    with slave.opened():
+        pass
+    written(slave.file, SLAVE, key, cut_ms)
+    for read in (
+        lambda: slave.facts,
+        lambda: slave.lost_wals("1"),
+        lambda: desk.written(()),
+        lambda: _Search(asked, desk, lambda _: None)._compared(master, slave, Scope()),
+    ):
+        with pytest.raises(StatusFileError, match=message):
+            read()
+
+
+def test_what_paths_writes_itself_is_signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside a file that was given: one key is asked of both."""
+    monkeypatch.setattr(graph_check, "snapshot", lambda *_: Snapshot(Header(MASTER, "m", 5, 5), (), ()))
+    sun = NamedCluster("sun", Settings(SiteConfig({})))
+    desk = _Desk(PathsAsked((sun,), Scope(), key=KEY), tmp_path, lambda _: None)
+    desk.read(MASTER, 0, ["sun"])
+    assert desk.masters["sun", 0].facts.rows == ()

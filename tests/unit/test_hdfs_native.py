@@ -27,7 +27,7 @@ from status_tool.clients.webhdfs import Load
 from status_tool.errors import EXIT_ERROR, ConfigurationError, ConnectionFailed, Interrupted
 from status_tool.gather import hdfs_side
 from status_tool.gather.hdfs_side import files_endpoint
-from status_tool.gather.snapshot import FileOptions, Request
+from status_tool.gather.snapshot import FileOptions, Request, snapshot
 from status_tool.runs.write import write_side
 from status_tool.sources.hdfs_files import HdfsSource, Part, content_crc
 from status_tool.sources.interface import Source
@@ -146,6 +146,18 @@ def test_a_mount_point_that_led_somewhere(fake: Path) -> None:
         found = HdfsSource(view, ("/data",), Exclusions(), seen=seen)
         rows = [row for batch in found.read(Part(("/data/mount",), True)) for row in batch.to_pylist()]
         assert {row["path"] for row in rows} == told
+
+
+def test_a_mount_point_below_a_root_that_led_somewhere(fake: Path) -> None:
+    """The run knows which did when it began, as of the roots themselves."""
+    put(fake, "data/f", "x")
+    put(fake, "data/mount/f", "x")
+    links = {f"fs.viewfs.mounttable.all.link./data{name}": f"hdfs://fake{name}" for name in ("", "/mount", "/away")}
+    view = Settings(SiteConfig({"fs.defaultFS": "viewfs://all", **links}))
+    (found,) = snapshot(view, replace(request(), hdfs_paths=("/",)), lambda _: None).sources
+    shutil.rmtree(fake / "data/mount")
+    below = Part(("/data/away", "/data/mount"), True)
+    assert [row["path"] for batch in found.read(below) for row in batch.to_pylist() if row["path"]] == ["/data/mount"]
 
 
 def test_more_files_than_one_request_takes(fake: Path) -> None:

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pytest
 
+from status_tool.cli.main import main
 from status_tool.clients.config import Settings, SiteConfig
+from status_tool.errors import UsageError
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import Request, Snapshot, snapshot
 from status_tool.runs import slave_side
 from status_tool.runs.check import Check
 from status_tool.runs.master_side import MasterSide
+from status_tool.runs.plan import explain_check
 from status_tool.runs.slave_side import Scratch, slave_request
 from status_tool.sources.crc import Layout, hdfs_checksum
 from status_tool.sources.local import LocalSource
 from status_tool.status_file.reader import open_status
+from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
-from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.scope import Baseline, Scope
 from status_tool.vocabulary.selection import Exclusions, PathMap
 from tests.pair import Result, tool_here
 
@@ -197,6 +202,36 @@ def test_deep_reads_every_file_of_a_local_slave(tmp_path: Path, deep: bool) -> N
     gathered = snapshot(Settings(SiteConfig({})), slave_request(master, check), lambda _: None)
     (row,) = (row for one in gathered.sources if isinstance(one, LocalSource) for row in rows(one))
     assert (row["crc32c"] is not None) is deep
+
+
+def test_the_plan_of_a_check_is_that_of_its_run(tmp_path: Path) -> None:
+    """It names the slave's roots, and is refused where the run is."""
+    with StatusWriter(tmp_path / "f.status", Header("master", "m", 2, 1, half="hdfs", hdfs_paths=("/f",))):
+        pass
+    moved = PathMap.parse([f"/f=file://{tmp_path}"])
+    check = Check(tmp_path / "f.status", Scope(check_hbase=False), path_map=moved)
+    steps = {step.what: step.value for step in explain_check(Settings(SiteConfig({})), check)}
+    assert steps["files"] == f"file:{tmp_path}"
+    late = replace(check, scope=Scope(since=Baseline(3)))
+    with pytest.raises(UsageError, match="--since 3 lies after the cut"):
+        list(explain_check(Settings(SiteConfig({})), late))
+
+
+def test_a_check_takes_the_masters_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """FILE names its local roots without `file:`, so that a list with it would be held by none of them."""
+    checks = list[Check]()
+
+    def checked(_: Settings, check: Check, __: object) -> int:
+        checks.append(check)
+        return 0
+
+    monkeypatch.setattr("status_tool.cli.running.check_file", checked)
+    (tmp_path / "paths").write_text("file:///export/a\nhdfs://whatever/b\n")
+    moved = "/export=file:///copy"
+    assert main(["run", "-i", str(tmp_path / "f"), "-f", str(tmp_path / "paths"), "--map-path", moved]) == 0
+    assert [(check.hdfs_paths, check.path_map.slave_roots(check.hdfs_paths)) for check in checks] == [
+        (("/export/a", "/b"), ("file:/copy/a", "/b"))
+    ]
 
 
 def test_only_this_process_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -260,6 +260,48 @@ def test_rpc_addresses(site: Site, expected: str | None) -> None:
     assert rpc_filesystem(SiteConfig(site)) == expected
 
 
+MASTERS = BOTH_HA | {"dfs.nameservices": "master,slave", "fs.defaultFS": "hdfs://master"}
+VIEW = {"fs.defaultFS": "viewfs://all", "fs.viewfs.mounttable.all.link./data": "hdfs://master/data"}
+
+
+@pytest.mark.parametrize(
+    ("site", "web", "listed", "elsewhere"),
+    [
+        (
+            MASTERS,
+            "",
+            "/d hdfs:///d file:///d hdfs://master/d hdfs://MASTER/d hdfs://m2:8020/d hdfs://m2/d webhdfs://m1:9870/d",
+            "hdfs://slave/d hdfs://s1:8020/d hdfs://other/d webhdfs://s1:9870/d viewfs:///d viewfs://all/d s3a://b/d",
+        ),
+        (
+            {"fs.defaultFS": "hdfs://me@n:8020", HTTP: "n:9870"},
+            "",
+            "hdfs://n/d webhdfs://n:9870/d",
+            "hdfs://other:8020/d hdfs://n:9000/d hdfs://[n/d",
+        ),
+        (MASTERS | VIEW, "", "viewfs://all/d viewfs:///d /d", "hdfs://master/d hdfs:///d viewfs://other/d"),
+        (
+            BOTH_HA | {"fs.defaultFS": "viewfs://all", "dfs.internal.nameservices": "slave"},
+            "",
+            "hdfs://slave/d viewfs://all/d",
+            "hdfs://master/d viewfs://other/d",
+        ),
+        (MASTERS, "http://s2:14000", "hdfs://slave/d hdfs://s2/d hdfs:///d", "hdfs://master/d hdfs://other/d"),
+        ({}, "http://n:9870", "hdfs://n:8020/d", "hdfs://m:8020/d viewfs://all/d hdfs://[n/d"),
+        ({"dfs.nameservices": "a"}, "http://n:9870", "/d", "hdfs://a/d"),
+    ],
+)
+def test_a_root_of_another_hdfs_is_refused(site: Site, web: str, listed: str, elsewhere: str) -> None:
+    """Nobody would notice that the same path of another one was read instead."""
+    settings = Settings(SiteConfig(site), webhdfs_option=(web,) if web else ())
+    settings.refuse_elsewhere(listed.split())
+    for root in elsewhere.split():
+        with pytest.raises(
+            ConfigurationError, match=r"may be in another HDFS than the one that is read, .* or write /d"
+        ):
+            settings.refuse_elsewhere([root])
+
+
 def test_hadoops_client_finds_every_name_service() -> None:
     """It goes by `dfs.nameservices`, and takes a name for a host where no proxy provider is set."""
     site = ha("a", "n", "m") | {"dfs.internal.nameservices": "b", "dfs.client.failover.proxy.provider.a": "their.own"}
@@ -308,6 +350,23 @@ def test_the_other_cluster_gets_no_request(
     }
     with open_status(output) as written:
         assert written.counts["file"] == 1
+
+
+def test_a_root_of_another_hdfs_gets_no_request(
+    namenodes: dict[str, FakeNameNode], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On the master, and on the right of `--map-path`; on the slave the list of `-f` may be the master's."""
+    write_site(tmp_path / "conf" / "hdfs-site.xml", two_sites(namenodes, "master,slave", fs_defaultFS="hdfs://slave"))
+    (tmp_path / "paths").write_text("hdfs://slave/\nhdfs://master/\n")
+    output = str(tmp_path / "f.status")
+    here = ["--only", "hdfs", "--conf-dir", str(tmp_path / "conf")]
+    paths, moved = ["-f", str(tmp_path / "paths")], ["--map-path", "/=hdfs://master/"]
+    for run in (["-m", "-o", output, *paths], ["-m", "-o", output, *paths, "--explain"], ["-i", output, *moved]):
+        assert main(["run", *run, *here]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith("status-tool: hdfs://master/ may be in another HDFS than the one that is read"), line
+    assert sum(node.requests.total() for node in namenodes.values()) == 0
+    assert main(["run", "-o", output, *paths, *here]) == 0
 
 
 @pytest.mark.parametrize("order", ["master,slave", "slave,master"])

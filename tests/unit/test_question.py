@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -195,3 +196,19 @@ def test_what_cannot_be_compared_is_refused(
 ) -> None:
     with pytest.raises(kind, match=message):
         question_of(master, slave, scope)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "refused"),
+    [
+        ("http://localhost:9870 (BP-1)", "http://localhost:9870 (BP-2)", False),
+        ("file:/export", "file:/export", False),
+        ("http://localhost:9870", "http://localhost:9870", True),
+    ],
+)
+def test_two_file_systems_of_one_name(theirs: str, ours: str, refused: bool) -> None:
+    """Each host has its own `localhost`, and its own folders."""
+    master = facts(header=replace(MASTER, cluster_id="", cluster_key=theirs, half="hdfs"))
+    slave = SideFacts(replace(SLAVE, cluster_id="", cluster_key=ours, half="hdfs"))
+    with pytest.raises(StatusFileError, match="own") if refused else nullcontext():
+        question(master, slave=slave)

@@ -7,14 +7,26 @@ import random
 import re
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from status_tool.errors import UsageError
 from status_tool.sources.crc import combine, crc32c
 from status_tool.spark.hdfs import mapped_paths
 from status_tool.spark.session import spark_session
 from status_tool.vocabulary.schema import STATUS_SCHEMA
-from status_tool.vocabulary.selection import Exclusions, PathMap, glob_regex, outermost, read_path_file
+from status_tool.vocabulary.selection import (
+    Exclusions,
+    PathMap,
+    as_glob,
+    exclusion_regexes,
+    glob_regex,
+    outermost,
+    read_path_file,
+    root_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +49,34 @@ from status_tool.vocabulary.selection import Exclusions, PathMap, glob_regex, ou
 def test_globs(pattern: str, path: str, expected: bool) -> None:
     """A star stays within a name; a folder stands for all that is below it."""
     assert bool(re.match(glob_regex(pattern), path)) is expected
+
+
+NAMES = st.text("[]!^-+az09\\\\&~|ü", min_size=1, max_size=6)
+
+
+@given(st.text("[]!^-+*?az09\\\\&~|ü", min_size=1, max_size=9).map(as_glob), NAMES)
+@example("[!]", "[!]")
+@example("x[]a]", "x]")
+@example("a[!]b]", "ac")
+@example("[z-a]*", "z")
+@example("[!z-a]", "z")
+@example("[z-a!b]", "a")
+def test_a_bracket_is_what_the_listing_takes_it_for(pattern: str, name: str) -> None:
+    """By Python's and by Arrow's regular expressions; an exclusion, too."""
+    is_meant = fnmatch.fnmatchcase(name, pattern)
+    (excluded,) = exclusion_regexes([pattern])
+    (within,) = exclusion_regexes([f"/d/{pattern}"])
+    assert bool(re.match(glob_regex(f"/{pattern}"), f"/{name}")) is is_meant
+    assert pc.match_substring_regex(pa.array([f"/{name}"]), glob_regex(f"/{pattern}"))[0].as_py() is is_meant
+    assert bool(re.match(excluded, f"/{name}")) is is_meant
+    assert bool(re.match(within, f"/d/{name}")) is is_meant
+
+
+def test_a_bracket_of_a_name_matches_no_slash() -> None:
+    """A listing compares names; else a file would be left out, or be in scope, that no listing takes for one."""
+    for pattern in ("a[!b]c", "a[+-9]c"):
+        assert not re.match(exclusion_regexes([pattern])[0], "/d/a/c")
+        assert not re.match(glob_regex(f"/d/{pattern}"), "/d/a/c")
 
 
 def test_exclusions() -> None:
@@ -65,7 +105,9 @@ def test_path_map() -> None:
 
 def test_roots() -> None:
     """With and without scheme, local ones kept apart."""
-    assert read_path_file("hdfs://nn:8020/a/ \n/b c\nfile:///d/*\n", "f") == ("/a", "/b c", "file:/d/*")
+    roots = read_path_file("hdfs://nn:8020/a/ \n/b c\nfile:///d/*\n", "f")
+    assert roots == ("hdfs://nn:8020/a/", "/b c", "file:///d/*")
+    assert tuple(map(root_of, roots)) == ("/a", "/b c", "file:/d/*")
     assert outermost(["/a/b", "/a", "/ab", "/a"]) == ["/a", "/ab"]
 
 
@@ -78,7 +120,7 @@ def test_a_root_inside_what_another_one_leaves_out() -> None:
 
 def test_hadoops_negation() -> None:
     """`[^a]` is no `a`, in Hadoop as in this tool: else files would be left out that are meant."""
-    (root,) = read_path_file("/data/[^a]*\n", "f")
+    root = root_of("/data/[^a]*")
     names = ["a1", "b1", "^1"]
     assert [name for name in names if re.match(glob_regex(root), f"/data/{name}")] == ["b1", "^1"]
     assert [name for name in names if fnmatch.fnmatchcase(name, root.rpartition("/")[2])] == ["b1", "^1"]

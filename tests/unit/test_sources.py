@@ -562,7 +562,7 @@ def test_paths() -> None:
 
 def test_path_file() -> None:
     """Comments and empty lines go; a relative path or nothing at all is said."""
-    assert read_path_file("# all\n\n/a\n hdfs://nn/b c \n", "f") == ("/a", "/b c")
+    assert read_path_file("# all\n\n/a\n hdfs://nn/b c \n", "f") == ("/a", "hdfs://nn/b c")
     for text in ("", "# only\n", "relative\n"):
         with pytest.raises(ConfigurationError, match="-f f"):
             read_path_file(text, "f")

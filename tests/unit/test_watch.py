@@ -23,13 +23,17 @@ from typing import Any
 import pytest
 
 from status_tool.atomic import file_mode
+from status_tool.cli import watching
 from status_tool.cli.main import main
 from status_tool.cli.watch import REFUSED
 from status_tool.cli.watching import _Session, newest_file
-from status_tool.errors import ConfigurationError, ConnectionFailed, UsageError
+from status_tool.clients.config import Settings
+from status_tool.errors import EXIT_ERROR, ConfigurationError, ConnectionFailed, UsageError
+from status_tool.gather.snapshot import Request
 from status_tool.printable import iso
 from status_tool.report.html_report import HtmlReporter
 from status_tool.report.timeline import timeline
+from status_tool.runs.check import Check
 from status_tool.spark.settings import SHORT_RUN_BYTES
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
@@ -509,6 +513,37 @@ def test_a_signal_while_a_cluster_does_not_answer(tmp_path: Path, number: signal
     (conf / "hbase-site.xml").write_text(f"<configuration>{properties}</configuration>")
     line = ["watch", "--every", "600", "--master-conf", str(conf), "--only", "hbase", "--conf-dir", str(conf)]
     assert ended(tmp_path / "hitting", MUTE.format(number=int(number)), number, line).stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("root", "moved", "laid_out"),
+    [
+        ("/a", "file:///b", (False, True)),
+        ("file:///a", "file:///b", (True, True)),
+        ("file:///a", "/b", (True, False)),
+        ("/a", "/b", (False, True)),  # for the slave to refuse
+    ],
+)
+def test_a_layout_is_for_the_side_with_local_folders(
+    root: str, moved: str, laid_out: tuple[bool, bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one would refuse it."""
+    asked = list[bool]()
+
+    def written(_: Settings, request: Request, *__: Any) -> None:
+        asked.append(request.files.layout is not None)
+
+    def checked(_: Settings, check: Check) -> Outcome:
+        asked.append(check.files.layout is not None)
+        raise ConfigurationError("that is all")
+
+    monkeypatch.setattr(watching, "write_side", written)
+    monkeypatch.setattr(watching, "checked", checked)
+    monkeypatch.setattr(_Session, "ensure", lambda *_: None)
+    (tmp_path / "paths").write_text(root)
+    here = ["--master-conf", str(tmp_path), "-f", str(tmp_path / "paths"), "--only", "hdfs", "--rounds", "1"]
+    assert main(["watch", *here, "--map-path", f"/a={moved}", "--layout", "1024"]) == EXIT_ERROR
+    assert tuple(asked) == laid_out
 
 
 # -- on real Spark ----------------------------------------------------------------------------------------

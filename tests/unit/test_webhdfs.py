@@ -29,7 +29,7 @@ from status_tool.clients.webhdfs import HdfsEndpoint, Load, RateLimit, WebHdfs
 from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted
 from status_tool.gather.hdfs_side import files_endpoint, paths_of
 from status_tool.gather.parallel_reading import read_all
-from status_tool.gather.snapshot import FileOptions, Request
+from status_tool.gather.snapshot import FileOptions, Request, snapshot
 from status_tool.report.progress import Counted, Phase, Progress
 from status_tool.runs.write import write_side
 from status_tool.sources.crc import Layout, crc32c, crc_hex
@@ -68,6 +68,8 @@ class FakeHdfs:
     """What its JMX says; empty: nothing."""
     redirected: str = ""
     """More of what it sends DataNodes."""
+    pool: str = ""
+    """Its block pool; empty: it does not know where blocks are asked for."""
 
     def answer(self, op: str, path: str, query: dict[str, list[str]]) -> tuple[int, Any]:
         self.requests[op] += 1
@@ -75,6 +77,8 @@ class FakeHdfs:
             status, name = waiting.pop(0)
             return status, {"RemoteException": {"exception": name, "message": f"{name} it is"}}
         if op == "LISTSTATUS_BATCH" and not self.batched:
+            return 400, {"RemoteException": {"exception": "IllegalArgumentException", "message": "no such op"}}
+        if op == "GET_BLOCK_LOCATIONS" and not self.pool:
             return 400, {"RemoteException": {"exception": "IllegalArgumentException", "message": "no such op"}}
         if path in self.refused:
             return 403, {"RemoteException": {"exception": "AccessControlException", "message": "Permission denied"}}
@@ -87,6 +91,9 @@ class FakeHdfs:
             return 200, {"FileStatus": self.status(path, "")}
         if op == "GETFILECHECKSUM" and "noredirect" in query:
             return 200, {"Location": f"{self.url}/webhdfs/v1{quote(path, safe='/=')}?op=DATA{self.redirected}"}
+        if op == "GET_BLOCK_LOCATIONS":
+            blocks = [{"block": {"blockPoolId": self.pool}}] if self.files[path] else []
+            return 200, {"LocatedBlocks": {"locatedBlocks": blocks}}
         if op == "OPEN" and "noredirect" in query:
             return 200, {"Location": f"{self.url}/webhdfs/v1{path}?op=CONTENT"}
         if op == "CONTENT":
@@ -644,6 +651,19 @@ def test_which_client_reads(fake: FakeHdfs, tmp_path: Path, monkeypatch: pytest.
     assert chosen(HdfsClient.AUTO, **site) == fake.url
     (why,) = said
     assert why.startswith(f"reading files over WebHDFS, as Hadoop's own client cannot: JAVA_HOME is {tmp_path}")
+
+
+def test_a_file_system_is_known_by_its_pool(fake: FakeHdfs) -> None:
+    """A file tells it where JMX does not; two file systems may have one address, each on its own host."""
+    settings = Settings(SiteConfig({}), webhdfs_option=(fake.url,))
+    request = Request("master", 0, hbase=False, hdfs_paths=("/data",))
+    fake.refused = {"/data/a/1"}
+    for pool, key, asked in (("", fake.url, 1), ("BP-1", f"{fake.url} (BP-1)", 2)):
+        fake.pool = pool
+        fake.requests.clear()
+        header = snapshot(settings, request, lambda _: None).header
+        assert (header.hdfs_pool_id, header.cluster_key) == (pool, key)
+        assert fake.requests["GET_BLOCK_LOCATIONS"] == asked
 
 
 def test_without_resume_nothing_old_is_used(fake: FakeHdfs, tmp_path: Path) -> None:

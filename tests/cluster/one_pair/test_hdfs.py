@@ -50,9 +50,10 @@ def test_hdfs_offline(pair: Pair, status: Path, tmp_path: Path) -> None:
     for side in (pair.master, pair.slave):
         side.admin.hdfs_put("/offline/a", 1000)
     paths = tmp_path / "paths"
-    paths.write_text("hdfs://whatever:8020/offline\n")
     slave_status = tmp_path / "slave.status"
     for side, letters, file in ((pair.master, ["-m"], status), (pair.slave, [], slave_status)):
+        # The list may be the master's: only there it has to name the HDFS that is read.
+        paths.write_text("hdfs:///offline\n" if letters else "hdfs://whatever:8020/offline\n")
         result = tool_here("run", *letters, "-o", file, "--only", "hdfs", "-f", paths, conf=side)
         assert result.exit_code == 0, result
     result = tool_here("run", "-i", status, "--slave-status", slave_status, "--json", conf=tmp_path)
