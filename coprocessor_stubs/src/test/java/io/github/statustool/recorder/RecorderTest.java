@@ -637,6 +637,29 @@ class RecorderTest {
     assertEquals(clock.get(), store.number(writerRow, ServerRow.FLUSHED_MS));
   }
 
+  /** Each of the two writes of a flush, and one after a write of which nobody knows whether it was stored. */
+  @Test
+  void aRowThatTheClientPutTwiceIsNotTakenForATableThatWentBack() throws IOException {
+    append();
+    tick(30_000);
+    append();
+    store.repeating = true;
+    tick(20_000);
+    assertEquals(2, store.number(headRow(), HeadRow.SEQ));
+    store.afterHeads = () -> store.repeating = true;
+    append();
+    issue(TOKEN);
+    tick(1_000);
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    store.afterHeads = () -> { };
+    store.answerLost = true;
+    tick(20_000);
+    store.repeating = true;
+    tick(10_000);
+    assertEquals(clock.get(), store.number(writerRow, ServerRow.FLUSHED_MS));
+    assertNull(store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+  }
+
   /** Nobody remembers the table then; the file beside it does. */
   @Test
   void aTableThatWentBackWhileAllServersWereRestartedIsNoticedByTheFile() throws IOException {
