@@ -26,6 +26,7 @@ import io.github.statustool.state.StateTable.TableRow;
 import io.github.statustool.state.StoredRow;
 import io.github.statustool.streams.Fixtures;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -282,6 +283,29 @@ class RecorderTest {
     recorder.tick();
     assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
     assertNull(store.value(Bits.ascii("tt"), TableRow.DESCRIPTOR));
+  }
+
+  @Test
+  void whoClaimsATokenTwiceDescribesTheTablesUnlessAnotherHasWon() throws IOException {
+    issue(TOKEN);
+    store.tables.put("t", "{}");
+    store.repeating = true;
+    Barrier winner = new Barrier(clock::get);
+    Barrier loser = new Barrier(() -> readBy(winner));
+    loser.read(store, null);
+    loser.describeTables(store);
+    assertNull(store.value(Bits.ascii("tt"), TableRow.ECHO));
+    winner.describeTables(store);
+    assertArrayEquals(TOKEN, store.value(Bits.ascii("tt"), TableRow.ECHO));
+  }
+
+  /** Where a tracker takes its clock's time, between its look at the barrier and its claim. */
+  private long readBy(Barrier other) {
+    try {
+      return other.read(store, null).readAt;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   @Test
