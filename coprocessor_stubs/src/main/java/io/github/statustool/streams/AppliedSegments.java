@@ -41,11 +41,15 @@ public final class AppliedSegments {
     this.pending = pending;
   }
 
-  /** Returns the changes to write together with a batch because it contains entries of a table; usually none. */
-  List<Change> arrived(List<AppliedEntries> streams, long now) {
+  /**
+   * Returns the changes to write together with a batch because it contains entries of a table; usually none.
+   *
+   * @param began when the batch began
+   */
+  List<Change> arrived(List<AppliedEntries> streams, long began, long now) {
     boolean due = false;
     for (AppliedEntries stream : streams) {
-      due |= tables.arrived(stream.table, now);
+      due |= tables.arrived(stream.table, began, now);
     }
     if (due) {
       tablesUncopied = true;
