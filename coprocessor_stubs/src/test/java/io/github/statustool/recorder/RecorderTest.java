@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.statustool.content.MarkerForwarder;
 import io.github.statustool.content.TableEvents;
+import io.github.statustool.content.TableWrites;
 import io.github.statustool.server.ServerComponent;
 import io.github.statustool.state.Bits;
 import io.github.statustool.state.FakeStore;
@@ -379,6 +380,41 @@ class RecorderTest {
     tick(1_000);
     assertEquals(1, store.number(headRow(), HeadRow.SEQ));
     assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+  }
+
+  /** ASYNC_WAL, too: a delete of the slave's own client may mask what has arrived. */
+  @Test
+  void whatTheSlavesOwnClientsHaveInTheRingBufferIsInTheTableBeforeTheEcho() throws IOException {
+    FakeWatch observed = new FakeWatch();
+    Recorder slave = ofSlave(observed);
+    slave.tick();
+    issue(TOKEN);
+    TableWrites writes = slave.observed().tableWrites.of("t");
+    observed.inRingBuffer = () -> writes.add(77, Fixtures.edit(Fixtures.GLOBAL), List.of(), false);
+    tick(slave);
+    assertEquals(77, store.number(Bits.utf8("nt"), TableEventRow.WRITTEN_MS));
+    assertArrayEquals(TOKEN, store.value(replicatorRow, ServerRow.ECHO));
+    assertNull(store.value(writerRow, ServerRow.NAME), "nobody stamps what is written there");
+    issue(OTHER_TOKEN);
+    observed.broken = true;
+    tick(slave);
+    assertArrayEquals(TOKEN, store.value(replicatorRow, ServerRow.ECHO));
+    observed.over = true;
+    clock.addAndGet(10_000);
+    tick(slave);
+    assertArrayEquals(OTHER_TOKEN, store.value(replicatorRow, ServerRow.ECHO), "a closed WAL answers no more");
+  }
+
+  private Recorder ofSlave(ServerComponent observedWal) {
+    Recorder slave = new Recorder(recorder.settings(), () -> store, spool, clock::get);
+    slave.roles().watchServer(server);
+    slave.roles().observeWal(observedWal);
+    return slave;
+  }
+
+  private void tick(Recorder of) {
+    clock.addAndGet(1_000);
+    of.tick();
   }
 
   @Test
