@@ -7,6 +7,7 @@ property wins.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -404,13 +405,12 @@ class Settings:
                 return f"{parts.scheme}://{parts.netloc}"
         return ""
 
-    @property
-    def spool_dir(self) -> str | None:
-        """The trackers' spool: where they write what they could not write to the state table while stopping."""
-        spool = self.site.get(SPOOL_DIR_KEY)
-        if spool:
-            return urlsplit(spool).path
-        return f"{self.hbase_root}/.status-tool-spool" if self.hbase_root else None
+    def spool_dir(self, cluster_id: str) -> str | None:
+        """Return the spool of a cluster's trackers: where they write what they have yet to put into its state table."""
+        shared = self.site.get(SPOOL_DIR_KEY)
+        if shared:
+            return posixpath.join(urlsplit(shared).path, cluster_id)
+        return posixpath.join(self.hbase_root, ".status-tool-spool", cluster_id) if self.hbase_root else None
 
     @property
     def hdfs_paths(self) -> tuple[str, ...]:

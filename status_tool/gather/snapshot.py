@@ -252,7 +252,7 @@ def _hbase(
     live = settle(state, zookeeper, barrier, ROLES[request.side], deadline)
     # The spool before the table: a tracker puts a file's rows into the table before it deletes the file.
     flushed = {origin_id(server) for (server, _), has_echoed in state.echoes(barrier).items() if has_echoed}
-    spooled = _spooled(settings, flushed)
+    spooled = _spooled(settings, gathered.header.cluster_id, flushed)
     # The servers' rows before the heads, which are read last, by `source`: a row vouches for heads that were written
     # before it. Heads read before a row may lack some that it vouches for.
     small = state.descriptors(barrier, spooled)
@@ -620,15 +620,16 @@ def _why_unsettled(servers: Sequence[NewRow]) -> Iterator[str]:
             yield f"{row['server']} has not flushed past the cut"
 
 
-def _spooled(settings: Settings, flushed: Collection[int]) -> Spooled:
+def _spooled(settings: Settings, cluster_id: str, flushed: Collection[int]) -> Spooled:
     """Return the rows that trackers spooled to the file system; none if no NameNode is known."""
-    if settings.spool_dir is None:
+    folder = settings.spool_dir(cluster_id)
+    if folder is None:
         return ()
     try:
         endpoint = endpoint_at(settings, settings.spool_webhdfs())
     except ConfigurationError:
         return ()
-    return read_spool(WebHdfs(endpoint, patience_s=0), settings.spool_dir, flushed)
+    return read_spool(WebHdfs(endpoint, patience_s=0), folder, flushed)
 
 
 def peer_rows(zookeeper: ZooKeeper) -> list[NewRow]:

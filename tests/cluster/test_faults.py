@@ -19,6 +19,7 @@ import pytest
 from status_tool.clients.config import Settings, ThriftEndpoint
 from status_tool.clients.sitefiles import load_site
 from status_tool.clients.webhdfs import WebHdfs
+from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import ConnectionFailed
 from status_tool.sources.codec import segments, server_key
 from status_tool.sources.hdfs_files import endpoint_at
@@ -132,9 +133,11 @@ def _put(pair: Pair, table: str, rows: Iterator[int]) -> bool:
 def _spooled_ends(cluster: Cluster) -> set[tuple[str, int]]:
     """Region and sequence id at which the segments in a cluster's spool end."""
     settings = Settings(load_site([cluster.conf_dir]))
-    assert settings.spool_dir is not None
+    with ZooKeeper(settings.zookeeper()) as zookeeper:
+        folder = settings.spool_dir(zookeeper.cluster_id())
+    assert folder is not None
     endpoint = endpoint_at(settings, settings.spool_webhdfs())
-    rows = read_spool(WebHdfs(endpoint), settings.spool_dir)
+    rows = read_spool(WebHdfs(endpoint), folder)
     return {
         (row["region"], row["seq"]) for row in segments(sorted(rows, key=itemgetter(0))) if row["kind"] == "segment"
     }

@@ -94,14 +94,15 @@ def test_namenodes_of_a_name_service() -> None:
 
 
 def test_state_table_and_spool() -> None:
-    """The original's keys, and the trackers' default for the spool."""
+    """The original's keys, and the trackers' default for the spool, of which each cluster has its own part."""
     found = settings(
         hbase_replicationtable_namespace="ops", hbase_replicationtable_name="state", hbase_rootdir="hdfs://nn:8020/hb/"
     )
     assert found.state_table == "ops:state"
-    assert found.spool_dir == "/hb/.status-tool-spool"
+    assert found.spool_dir("id") == "/hb/.status-tool-spool/id"
+    assert settings(hbase_replicationtable_spool_dir="hdfs://nn:8020/shared/").spool_dir("id") == "/shared/id"
     assert settings().state_table == "replicationstate"
-    assert settings().spool_dir is None
+    assert settings().spool_dir("id") is None
 
 
 def test_a_number_that_is_none() -> None:

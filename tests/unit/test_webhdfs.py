@@ -30,6 +30,7 @@ from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted
 from status_tool.gather.hdfs_side import files_endpoint, paths_of
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import FileOptions, Request, snapshot
+from status_tool.gather.snapshot import _spooled as spooled
 from status_tool.report.progress import Counted, Phase, Progress
 from status_tool.runs.write import write_side
 from status_tool.sources.crc import Layout, crc32c, crc_hex
@@ -448,6 +449,15 @@ def test_the_trackers_spool(fake: FakeHdfs) -> None:
     fake.refused = {"/spool"}
     with pytest.raises(ConnectionFailed, match="Permission denied"):
         read_spool(client, "/spool")
+
+
+def test_a_spool_that_clusters_share(fake: FakeHdfs) -> None:
+    """Rows of another cluster there are none of this one's."""
+    for cluster in ("one", "two"):
+        line = {"row": cluster.encode().hex(), "cells": []}
+        fake.files[f"/spool/{cluster}/a.jsonl"] = (json.dumps(line) + "\n").encode()
+    shared = Settings(SiteConfig({"hbase.replicationtable.spool.dir": "/spool"}), webhdfs_option=(fake.url,))
+    assert [key for key, _ in spooled(shared, "one", ())] == [b"one"]
 
 
 def test_rate(fake: FakeHdfs) -> None:

@@ -20,6 +20,7 @@ import org.apache.hadoop.hbase.coprocessor.WALCoprocessorEnvironment;
 import org.apache.hadoop.hbase.coprocessor.WALObserver;
 import org.apache.hadoop.hbase.regionserver.HRegionServer;
 import org.apache.hadoop.hbase.regionserver.wal.AbstractFSWAL;
+import org.apache.hadoop.hbase.wal.WAL;
 import org.apache.hadoop.hbase.wal.WALEdit;
 import org.apache.hadoop.hbase.wal.WALKey;
 import org.apache.hadoop.hbase.wal.WALKeyImpl;
@@ -82,7 +83,10 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
     }
     recorder = running.recorder;
     try {
-      watch = new WalWatch((AbstractFSWAL<?>) ((WALCoprocessorEnvironment) env).getWAL(), () -> { }, 0);
+      WAL wal = ((WALCoprocessorEnvironment) env).getWAL();
+      watch = new WalWatch((AbstractFSWAL<?>) wal, running.thread::wake, 0);
+      wal.registerWALActionsListener(watch);
+      recorder.roles().observeWal(watch);
     } catch (Throwable t) {
       ignored = true; // an unknown implementation of the WAL
     }

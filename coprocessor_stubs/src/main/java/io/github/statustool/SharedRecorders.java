@@ -52,7 +52,7 @@ final class SharedRecorders {
     Configuration conf = HBaseConfiguration.create(environment);
     Settings settings = new Settings(conf);
     Recorder recorder = new Recorder(settings, () -> HBaseStateStore.connect(conf, settings),
-        new Spool(conf, settings.spoolDir()), EnvironmentEdgeManager::currentTime,
+        Spool.ofCluster(conf, settings.spoolDir()), EnvironmentEdgeManager::currentTime,
         System::nanoTime, new WalTraces(conf, EnvironmentEdgeManager::currentTime, settings.operationTimeout),
         SegmentSpooler::onThread, SegmentSpooler::onThread);
     recorder.roles().findServers(name -> found(name, recorder));

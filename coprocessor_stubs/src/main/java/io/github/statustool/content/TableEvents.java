@@ -42,15 +42,26 @@ public final class TableEvents {
    * written together with the entry's segments. Called by replication handlers, and for loads by the recorder thread.
    * Why it is written again and again: a state table that goes back must not lose the arrival while a handler writes the
    * segments, of which it remembers all.
+   *
+   * @param began a time when it had not been applied yet: what happens to the table from then on may have come after it,
+   *     so the arrival must not look later. The earliest counts, as requests that began earlier may end later.
    */
-  public boolean arrived(String table, long now) {
-    Event known = arrivals.computeIfAbsent(table, name ->
-        new Event(name, TableEventRow.ARRIVED_MS, now, TableEventRow.EARLIEST_WINS - now));
+  public boolean arrived(String table, long began, long now) {
+    Event known = arrivals.get(table);
+    if (known == null || began < known.value) {
+      known = arrivals.merge(table,
+          new Event(table, TableEventRow.ARRIVED_MS, began, TableEventRow.EARLIEST_WINS - began),
+          (old, fresh) -> fresh.value < old.value ? fresh : old);
+    }
     if (now - known.dueSince >= AGAIN_MS) {
       known.dueSince = now;
       known.touch();
     }
     return !known.isFlushed();
+  }
+
+  boolean arrived(String table, long now) {
+    return arrived(table, now, now);
   }
 
   /**

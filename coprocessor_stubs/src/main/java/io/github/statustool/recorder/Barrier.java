@@ -7,11 +7,13 @@ import io.github.statustool.state.StateTable.BarrierRow;
 import io.github.statustool.state.StateTable.TableRow;
 import io.github.statustool.state.StoredRow;
 import java.io.IOException;
+import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.function.LongSupplier;
+import org.apache.hadoop.hbase.util.Bytes;
 
 /**
  * Lets the tool request a flush without relying on synchronized clocks. The tool puts a new token; a tracker reads the
@@ -27,6 +29,8 @@ import java.util.function.LongSupplier;
  */
 final class Barrier {
   private final LongSupplier clock;
+  /** Tells this tracker's claim of a token from that of another one. */
+  private final byte[] id = Bits.ofLong(new SecureRandom().nextLong());
   private byte[] claimed;
   /** The last token for which the tables were described. */
   private byte[] described;
@@ -84,16 +88,19 @@ final class Barrier {
   /**
    * Claims the token by check-and-put, so that one tracker only writes the table rows. A claim stays ours if writing
    * the rows fails afterwards: the next attempt writes them. So does a claim whose outcome is unknown: it may have
-   * succeeded, and no other tracker would write the rows then.
+   * succeeded, and no other tracker would write the rows then. HBase's client repeats a claim whose answer was lost;
+   * the repetition fails, although the claim is ours.
    */
   private void claim(StateStore store, StoredRow row, byte[] token) throws IOException {
     byte[] claimant = row.value(BarrierRow.CLAIM);
-    if (Arrays.equals(token, claimed) || Arrays.equals(token, claimant)) {
+    if (Arrays.equals(token, claimed) || Bytes.startsWith(claimant, token)) {
       return;
     }
-    StateRow claim = new StateRow(BarrierRow.KEY).add(BarrierRow.CLAIM, token, StateRow.SERVER_TIME);
+    byte[] mine = Bits.concat(token, id);
+    StateRow claim = new StateRow(BarrierRow.KEY).add(BarrierRow.CLAIM, mine, StateRow.SERVER_TIME);
     claimed = token;
-    if (!store.putIf(claim, BarrierRow.CLAIM, claimant)) {
+    if (!store.putIf(claim, BarrierRow.CLAIM, claimant)
+        && !Arrays.equals(mine, store.get(BarrierRow.KEY).value(BarrierRow.CLAIM))) {
       claimed = null;
     }
   }

@@ -160,12 +160,12 @@ final class Flusher {
   /**
    * Returns heads that are durable and cover everything acknowledged so far. Why two syncs: ASYNC_WAL acknowledges an
    * entry while it is still in the ring buffer, where no hook has seen it, so the first sync makes every acknowledged
-   * entry pass the hooks, even if no head seems to have changed. The heads collected then may name entries that were
-   * appended during that sync, so the second sync makes those durable: a head in the table never names an entry that a
-   * crash can undo.
+   * entry pass the hooks, even if no head seems to have changed: also on a slave, where what its own clients write is
+   * observed. The heads collected then may name entries that were appended during that sync, so the second sync makes
+   * those durable: a head in the table never names an entry that a crash can undo.
    */
   private List<Change> durableHeads() throws IOException {
-    syncer.sync(roles.wals());
+    syncer.sync(roles.walsToSync());
     List<Change> heads = observed.headChanges();
     if (!heads.isEmpty()) {
       syncer.sync(roles.wals());

@@ -75,14 +75,14 @@ final class ServerRole {
   boolean write(StateStore store, Change change) throws IOException {
     byte[] version = version(change.row);
     try {
-      if (store.putIf(change.row, ServerRow.LAST, stored)) {
+      if (isPut(store, change.row, stored)) {
         landed(version, change);
         return true;
       }
       // A row of ours whose answer was lost, or that was drained from the spool, is no sign of a table that went back.
       // Any other row is.
-      byte[] found = store.get(key()).value(ServerRow.LAST);
-      if (found != null && isAmong(found, attempted) && store.putIf(change.row, ServerRow.LAST, found)) {
+      byte[] found = last(store);
+      if (found != null && isAmong(found, attempted) && isPut(store, change.row, found)) {
         landed(version, change);
         return true;
       }
@@ -91,6 +91,18 @@ final class ServerRole {
       mayBeStored(version);
       throw e;
     }
+  }
+
+  /**
+   * HBase's client repeats a check-and-put whose answer was lost. The repetition finds the row that the first one has
+   * put, and fails: the version in the table tells.
+   */
+  private boolean isPut(StateStore store, StateRow row, byte[] expected) throws IOException {
+    return store.putIf(row, ServerRow.LAST, expected) || Arrays.equals(version(row), last(store));
+  }
+
+  private byte[] last(StateStore store) throws IOException {
+    return store.get(key()).value(ServerRow.LAST);
   }
 
   /** Takes a row that is written without the check, which may be stored at any time from now on. */

@@ -24,6 +24,8 @@ public final class ServerRoles {
   private static final long LAST_PAUSE_MS = 60_000;
 
   private final List<ServerComponent> wals = new CopyOnWriteArrayList<>();
+  /** WALs whose entries are observed without being stamped: they give a server no writer's role. */
+  private final List<ServerComponent> observedWals = new CopyOnWriteArrayList<>();
   private final List<ServerComponent> servers = new CopyOnWriteArrayList<>();
   /** Servers whose coprocessors watch their WALs only, so that they have no replicator's role. */
   private final Map<String, ServerComponent> found = new TreeMap<>();
@@ -45,6 +47,10 @@ public final class ServerRoles {
 
   public void watchWal(ServerComponent wal) {
     wals.add(wal);
+  }
+
+  public void observeWal(ServerComponent wal) {
+    observedWals.add(wal);
   }
 
   public void watchServer(ServerComponent server) {
@@ -115,6 +121,14 @@ public final class ServerRoles {
 
   Collection<ServerComponent> wals() {
     return wals;
+  }
+
+  /** Returns the WALs whose acknowledged entries may not have passed their hooks yet. */
+  Collection<ServerComponent> walsToSync() {
+    observedWals.removeIf(ServerComponent::isOver); // all of them have, and it answers no more
+    List<ServerComponent> all = new ArrayList<>(wals);
+    all.addAll(observedWals);
+    return all;
   }
 
   /** Returns which roles there are. */

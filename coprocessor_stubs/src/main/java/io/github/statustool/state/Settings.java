@@ -50,9 +50,13 @@ public final class Settings {
     unstampedEntries = allEntries || conf.getBoolean(UNSTAMPED_ENTRIES, false);
     digests = conf.getBoolean(PREFIX + "digest.enabled", true);
     digestRate = positive(conf, "digest.rate", 50_000_000);
-    Path spool = new Path(conf.get(HConstants.HBASE_DIR, "/hbase"), SPOOL_FOLDER);
-    spoolDir = conf.get(PREFIX + "spool.dir", spool.toString());
+    spoolDir = conf.get(PREFIX + "spool.dir", new Path(root(conf), SPOOL_FOLDER).toString());
     checkSpoolDir();
+  }
+
+  /** Returns HBase's root folder. */
+  static Path root(Configuration conf) {
+    return new Path(conf.get(HConstants.HBASE_DIR, "/hbase"));
   }
 
   private static TableName tableName(Configuration conf) {
@@ -89,6 +93,7 @@ public final class Settings {
     return name.equals(table) || name.equals(requestTable());
   }
 
+  /** Returns the folder in which each cluster has a spool of its own. */
   public Path spoolDir() {
     return new Path(spoolDir);
   }

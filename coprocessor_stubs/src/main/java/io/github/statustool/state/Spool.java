@@ -19,13 +19,18 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hbase.ClusterId;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
+import org.apache.hadoop.hbase.util.FSUtils;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 
 /**
  * Rows in the cluster's file system: of requests since the last flush, and what a server that stopped could not write to
  * the state table. Any tracker puts them into the table later and deletes the file; doing so twice is harmless.
+ *
+ * <p>Each cluster has a folder of its own. Trackers would take files of another cluster for those of servers that are
+ * gone, and put their rows into the wrong table.
  */
 public final class Spool implements TableMark.MarkFile {
   private static final String SUFFIX = ".jsonl";
@@ -40,27 +45,63 @@ public final class Spool implements TableMark.MarkFile {
   /** Suffix of a file that may still be appended to, so that its last line may not be complete. */
   private static final String GROWING = ".growing" + SUFFIX;
 
+  /** Finds the folder; called until it succeeds. */
+  private interface Finder {
+    Path find() throws IOException;
+  }
+
   private final Configuration conf;
-  private final Path folder;
+  private final Finder finder;
+  private Path folder;
   private FileSystem fileSystem;
   private final AtomicInteger written = new AtomicInteger();
 
   public Spool(Configuration conf, Path folder) {
+    this(conf, () -> folder);
+  }
+
+  private Spool(Configuration conf, Finder finder) {
     this.conf = conf;
-    this.folder = folder;
+    this.finder = finder;
+  }
+
+  /**
+   * Returns the spool in the cluster's subfolder of a folder that several clusters may share. The cluster's id is read
+   * from HBase's root when it is needed first, as the files are: a coprocessor must not wait for it when it starts.
+   */
+  public static Spool ofCluster(Configuration conf, Path shared) {
+    return new Spool(conf, () -> new Path(shared, clusterId(conf)));
+  }
+
+  private static String clusterId(Configuration conf) throws IOException {
+    Path root = Settings.root(conf);
+    try (FileSystem files = FileSystem.newInstance(root.toUri(), conf)) {
+      ClusterId id = FSUtils.getClusterId(files, root);
+      if (id == null) {
+        throw new FileNotFoundException(root + " has no cluster id");
+      }
+      return id.toString();
+    }
+  }
+
+  private synchronized Path folder() throws IOException {
+    if (folder == null) {
+      folder = finder.find();
+    }
+    return folder;
   }
 
   /** Writes a temporary file and renames it, so that a file with the final name is complete. */
   public void write(long origin, long now, List<StateRow> rows) throws IOException {
     String name = name(origin, now) + SUFFIX;
-    Path unfinished = new Path(folder, name + UNFINISHED);
-    fileSystem().mkdirs(folder);
+    Path unfinished = new Path(folder(), name + UNFINISHED);
+    fileSystem().mkdirs(folder());
     try (Writer out = new OutputStreamWriter(fileSystem().create(unfinished, true), StandardCharsets.UTF_8)) {
       for (StateRow row : rows) {
         out.write(SpoolLine.terminated(row));
       }
     }
-    if (!fileSystem().rename(unfinished, new Path(folder, name))) {
+    if (!fileSystem().rename(unfinished, new Path(folder(), name))) {
       throw new IOException("could not rename " + unfinished);
     }
   }
@@ -71,8 +112,8 @@ public final class Spool implements TableMark.MarkFile {
 
   /** Begins a file that grows. It has its final name at once: what is appended is there for every reader. */
   public GrowingSpoolFile open(long origin, long now) throws IOException {
-    fileSystem().mkdirs(folder);
-    Path file = new Path(folder, name(origin, now) + GROWING);
+    fileSystem().mkdirs(folder());
+    Path file = new Path(folder(), name(origin, now) + GROWING);
     return new GrowingSpoolFile(file, fileSystem().create(file, false));
   }
 
@@ -177,8 +218,8 @@ public final class Spool implements TableMark.MarkFile {
 
   @Override
   public void write(long mark) throws IOException {
-    fileSystem().mkdirs(folder);
-    fileSystem().create(new Path(folder, MARK + mark), true).close();
+    fileSystem().mkdirs(folder());
+    fileSystem().create(new Path(folder(), MARK + mark), true).close();
     for (Path file : marks()) {
       if (mark(file) < mark) {
         fileSystem().delete(file, false);
@@ -188,8 +229,8 @@ public final class Spool implements TableMark.MarkFile {
 
   private List<Path> marks() throws IOException {
     List<Path> marks = new ArrayList<>();
-    if (fileSystem().exists(folder)) {
-      for (FileStatus file : fileSystem().listStatus(folder)) {
+    if (fileSystem().exists(folder())) {
+      for (FileStatus file : fileSystem().listStatus(folder())) {
         if (mark(file.getPath()) > 0) {
           marks.add(file.getPath());
         }
@@ -210,8 +251,8 @@ public final class Spool implements TableMark.MarkFile {
 
   private List<FileStatus> list() throws IOException {
     List<FileStatus> files = new ArrayList<>();
-    if (fileSystem().exists(folder)) {
-      for (FileStatus file : fileSystem().listStatus(folder)) {
+    if (fileSystem().exists(folder())) {
+      for (FileStatus file : fileSystem().listStatus(folder())) {
         if (file.getPath().getName().endsWith(SUFFIX) || isUnfinished(file.getPath())) {
           files.add(file);
         }
@@ -244,7 +285,7 @@ public final class Spool implements TableMark.MarkFile {
     if (fileSystem == null) {
       Configuration own = new Configuration(conf);
       own.setBoolean("fs.automatic.close", false);
-      fileSystem = FileSystem.newInstance(folder.toUri(), own);
+      fileSystem = FileSystem.newInstance(folder().toUri(), own);
     }
     return fileSystem;
   }

@@ -23,6 +23,8 @@ import org.apache.hadoop.hbase.util.Bytes;
  * that has written nothing since a snapshot was taken notices that the table went back to that snapshot. The file is
  * read and written on other threads: a slow file system must not delay the echo of a barrier.
  *
+ * <p>The number also tells a tracker that starts if clocks were set back while all servers were down.
+ *
  * <p>Before it is raised, the number is put into each region of the table, and its row lists where: a region that lost
  * its rows, or went back by itself, has a lower one or none. That is looked at before a tracker's first flush and before
  * the number is raised; and by the tool, after it has read the table.
@@ -32,6 +34,8 @@ public final class TableMark {
   /** A table's number is in the file well before it is so old. */
   private static final long IN_FILE_AFTER_MS = 2 * PERIOD_MS;
   private static final long RETRY_MS = 1_000;
+  /** The most by which the clocks of a cluster's servers differ, as HBase itself demands. */
+  private static final long SKEW_MS = 30_000;
   private static final long NONE = 0;
   /** Follows a region's start key: no other row of the table has such a key, and few come before it in its region. */
   private static final byte[] SUFFIX = Bits.ascii("!");
@@ -92,6 +96,7 @@ public final class TableMark {
     }
     long stored = number(mark(store));
     seen = Math.max(stored, mark);
+    checkClock();
     if (seen != NONE) {
       next.set(PERIOD_MS); // a new table gets its number at once
     }
@@ -105,6 +110,18 @@ public final class TableMark {
     }
     compared = true;
     return true;
+  }
+
+  /**
+   * Reports a clock that was set back while no server ran, so that nobody could watch it. The number is about the last
+   * time that a clock of the cluster showed. It is later where one of them had been ahead: then that clock was set right,
+   * but entries that are written now look older than what was written before all the same.
+   */
+  private void checkClock() {
+    long now = clock.getAsLong();
+    if (now < seen - SKEW_MS) {
+      health.clockWasSetBack(seen, now);
+    }
   }
 
   /**

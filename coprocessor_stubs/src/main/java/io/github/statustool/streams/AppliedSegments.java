@@ -6,7 +6,6 @@ import io.github.statustool.state.StateRow;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -25,7 +24,6 @@ public final class AppliedSegments {
   private final Set<StreamId> pending;
   private final Set<StreamId> scattered = ConcurrentHashMap.newKeySet();
   private final ConcurrentHashMap<String, UnstampedEntries> unstamped = new ConcurrentHashMap<>();
-  private final Map<String, UnstampedEntries> writtenUnstamped = new ConcurrentHashMap<>();
   private final TableEvents tables;
   /** Pending streams that have grown since they were copied to the spool. */
   private final Set<StreamId> uncopied = ConcurrentHashMap.newKeySet();
@@ -43,11 +41,15 @@ public final class AppliedSegments {
     this.pending = pending;
   }
 
-  /** Returns the changes to write together with a batch because it contains entries of a table; usually none. */
-  List<Change> arrived(List<AppliedEntries> streams, long now) {
+  /**
+   * Returns the changes to write together with a batch because it contains entries of a table; usually none.
+   *
+   * @param began when the batch began
+   */
+  List<Change> arrived(List<AppliedEntries> streams, long began, long now) {
     boolean due = false;
     for (AppliedEntries stream : streams) {
-      due |= tables.arrived(stream.table, now);
+      due |= tables.arrived(stream.table, began, now);
     }
     if (due) {
       tablesUncopied = true;
@@ -110,7 +112,7 @@ public final class AppliedSegments {
         return record;
       });
     }
-    writtenUnstamped.clear();
+    unstamped.values().forEach(UnstampedEntries::forgetStored);
   }
 
   void keepUnstamped(List<UnstampedEntries> entries) {
@@ -121,12 +123,13 @@ public final class AppliedSegments {
 
   /**
    * Drops streams that are written and have been idle for an hour. A stream that becomes active again starts a new
-   * column.
+   * column. Of entries without a stamp, the newest that the table has ever got stays there.
    */
   public void forgetIdle(long now) {
     for (StreamId id : records.keySet()) {
       records.computeIfPresent(id, (same, record) -> record.isIdleSince(now - IDLE_MS) ? null : record);
     }
+    unstamped.values().removeIf(entry -> entry.isIdleSince(now - IDLE_MS)); // not one that replaced it meanwhile
   }
 
   /** Streams whose missing entries may be recorded in the columns of other servers. */
@@ -205,8 +208,8 @@ public final class AppliedSegments {
       }));
     }
     for (UnstampedEntries entry : unstamped.values()) {
-      if (writtenUnstamped.get(entry.key()) != entry) {
-        changes.add(new Change(entry.toRow(), () -> writtenUnstamped.put(entry.key(), entry)));
+      if (!entry.isStored()) {
+        changes.add(new Change(entry.toRow(), () -> entry.stored(now)));
       }
     }
   }

@@ -16,6 +16,7 @@ import org.apache.hadoop.hbase.client.Mutation;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.WALEntry;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.Attribute;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.WALKey;
+import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
 
 /**
@@ -36,6 +37,7 @@ public final class SinkBatch {
   /** True if entries with a stamp are added so, too. */
   private final boolean allEntries;
   private boolean isOpen;
+  private long began;
   private WALEntry lastEntry;
   private boolean lastIsUnstamped;
   private boolean lastIsStamped;
@@ -58,6 +60,12 @@ public final class SinkBatch {
   public void begin() {
     clear();
     isOpen = true;
+    began = EnvironmentEdgeManager.currentTime();
+  }
+
+  /** Returns when the last request began: none of its entries had been applied then. */
+  long began() {
+    return began;
   }
 
   /** Returns true between {@link #begin} and {@link #clear}. */

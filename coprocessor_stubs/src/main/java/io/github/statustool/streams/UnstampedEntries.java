@@ -6,10 +6,14 @@ import io.github.statustool.state.StateTable.UnstampedRow;
 
 /** The newest of a region's entries that arrived without a valid stamp, by the clusters that they have passed. */
 final class UnstampedEntries {
+  private static final long NEVER = -1;
+
   final String region;
   final String table;
   private final byte[] clusters;
   private long newest;
+  /** When a flush put them into the table. More entries make a new object. */
+  private volatile long storedAt = NEVER;
 
   UnstampedEntries(String region, String table, byte[] clusters) {
     this.region = region;
@@ -31,6 +35,22 @@ final class UnstampedEntries {
     UnstampedEntries both = new UnstampedEntries(region, table, clusters);
     both.newest = Math.max(newest, other.newest);
     return both;
+  }
+
+  void stored(long now) {
+    storedAt = now;
+  }
+
+  void forgetStored() {
+    storedAt = NEVER;
+  }
+
+  boolean isStored() {
+    return storedAt != NEVER;
+  }
+
+  boolean isIdleSince(long moment) {
+    return isStored() && storedAt <= moment;
   }
 
   StateRow toRow() {

@@ -50,7 +50,7 @@ public final class WriteThrough {
     applied.keepUnstamped(batch.unstamped());
     List<AppliedEntries> streams = batch.streams(now);
     // Before the segments: a flush that sees them has to see when their table's first entry arrived.
-    List<Change> changes = new ArrayList<>(applied.arrived(streams, now));
+    List<Change> changes = new ArrayList<>(applied.arrived(streams, batch.began(), now));
     List<StreamSegments> records = applied.add(streams, now);
     // Before the batch is acknowledged: after that, the master may delete the WAL with these entries.
     applied.keep(records);

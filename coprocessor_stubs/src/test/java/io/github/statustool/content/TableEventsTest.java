@@ -52,6 +52,25 @@ class TableEventsTest {
     assertTrue(TableEventRow.EARLIEST_WINS - 50 > TableEventRow.EARLIEST_WINS - 60);
   }
 
+  /** What happened to the table in between came after entries of the longer request. */
+  @Test
+  void ofRequestsAtTheSameTimeTheOneThatBeganFirstCountsAlthoughItEndsLater() {
+    events.arrived("t", 50, 60);
+    written();
+    assertTrue(events.arrived("t", 40, 70));
+    assertEquals(Set.of("nt a 40@" + (TableEventRow.EARLIEST_WINS - 40)), written());
+    assertFalse(events.arrived("t", 45, 80));
+  }
+
+  /** The state table may have gone back while the request ran. */
+  @Test
+  void anArrivalIsWrittenAgainByTheTimeWhenARequestEnds() {
+    events.arrived("t", 50, 50);
+    Set<String> first = written();
+    assertTrue(events.arrived("t", 60, 50 + TableEvents.AGAIN_MS));
+    assertEquals(first, written());
+  }
+
   @Test
   void anArrivalIsWrittenAgainWithLaterEntriesBecauseTheTableMayHaveGoneBack() {
     events.arrived("t", 50);

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.statustool.content.MarkerForwarder;
 import io.github.statustool.content.TableEvents;
+import io.github.statustool.content.TableWrites;
 import io.github.statustool.server.ServerComponent;
 import io.github.statustool.state.Bits;
 import io.github.statustool.state.FakeStore;
@@ -26,6 +27,7 @@ import io.github.statustool.state.StateTable.TableRow;
 import io.github.statustool.state.StoredRow;
 import io.github.statustool.streams.Fixtures;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -285,6 +287,29 @@ class RecorderTest {
   }
 
   @Test
+  void whoClaimsATokenTwiceDescribesTheTablesUnlessAnotherHasWon() throws IOException {
+    issue(TOKEN);
+    store.tables.put("t", "{}");
+    store.repeating = true;
+    Barrier winner = new Barrier(clock::get);
+    Barrier loser = new Barrier(() -> readBy(winner));
+    loser.read(store, null);
+    loser.describeTables(store);
+    assertNull(store.value(Bits.ascii("tt"), TableRow.ECHO));
+    winner.describeTables(store);
+    assertArrayEquals(TOKEN, store.value(Bits.ascii("tt"), TableRow.ECHO));
+  }
+
+  /** Where a tracker takes its clock's time, between its look at the barrier and its claim. */
+  private long readBy(Barrier other) {
+    try {
+      return other.read(store, null).readAt;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  @Test
   void aFlushThatFailsIsMadeUpForAndNothingIsEchoedBefore() throws IOException {
     recorder.tick();
     append();
@@ -371,6 +396,41 @@ class RecorderTest {
     tick(1_000);
     assertEquals(1, store.number(headRow(), HeadRow.SEQ));
     assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+  }
+
+  /** ASYNC_WAL, too: a delete of the slave's own client may mask what has arrived. */
+  @Test
+  void whatTheSlavesOwnClientsHaveInTheRingBufferIsInTheTableBeforeTheEcho() throws IOException {
+    FakeWatch observed = new FakeWatch();
+    Recorder slave = ofSlave(observed);
+    slave.tick();
+    issue(TOKEN);
+    TableWrites writes = slave.observed().tableWrites.of("t");
+    observed.inRingBuffer = () -> writes.add(77, Fixtures.edit(Fixtures.GLOBAL), List.of(), false);
+    tick(slave);
+    assertEquals(77, store.number(Bits.utf8("nt"), TableEventRow.WRITTEN_MS));
+    assertArrayEquals(TOKEN, store.value(replicatorRow, ServerRow.ECHO));
+    assertNull(store.value(writerRow, ServerRow.NAME), "nobody stamps what is written there");
+    issue(OTHER_TOKEN);
+    observed.broken = true;
+    tick(slave);
+    assertArrayEquals(TOKEN, store.value(replicatorRow, ServerRow.ECHO));
+    observed.over = true;
+    clock.addAndGet(10_000);
+    tick(slave);
+    assertArrayEquals(OTHER_TOKEN, store.value(replicatorRow, ServerRow.ECHO), "a closed WAL answers no more");
+  }
+
+  private Recorder ofSlave(ServerComponent observedWal) {
+    Recorder slave = new Recorder(recorder.settings(), () -> store, spool, clock::get);
+    slave.roles().watchServer(server);
+    slave.roles().observeWal(observedWal);
+    return slave;
+  }
+
+  private void tick(Recorder of) {
+    clock.addAndGet(1_000);
+    of.tick();
   }
 
   @Test
@@ -651,6 +711,29 @@ class RecorderTest {
     tick(10_000);
     assertNull(store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
     assertEquals(clock.get(), store.number(writerRow, ServerRow.FLUSHED_MS));
+  }
+
+  /** Each of the two writes of a flush, and one after a write of which nobody knows whether it was stored. */
+  @Test
+  void aRowThatTheClientPutTwiceIsNotTakenForATableThatWentBack() throws IOException {
+    append();
+    tick(30_000);
+    append();
+    store.repeating = true;
+    tick(20_000);
+    assertEquals(2, store.number(headRow(), HeadRow.SEQ));
+    store.afterHeads = () -> store.repeating = true;
+    append();
+    issue(TOKEN);
+    tick(1_000);
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    store.afterHeads = () -> { };
+    store.answerLost = true;
+    tick(20_000);
+    store.repeating = true;
+    tick(10_000);
+    assertEquals(clock.get(), store.number(writerRow, ServerRow.FLUSHED_MS));
+    assertNull(store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
   }
 
   /** Nobody remembers the table then; the file beside it does. */

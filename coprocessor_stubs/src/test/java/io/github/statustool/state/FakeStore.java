@@ -36,6 +36,8 @@ public final class FakeStore implements StateStore {
   public boolean masterless;
   /** The next check-and-put is done, but its caller sees a failure. */
   public boolean answerLost;
+  /** The next check-and-put is done twice, as by a client that got no answer: it fails, by what it has put itself. */
+  public boolean repeating;
   /** Of the regions of the table. */
   public List<String> starts = List.of("", "h4", "i", "t");
   public Runnable afterHeads = () -> { };
@@ -169,7 +171,9 @@ public final class FakeStore implements StateStore {
       answerLost = false;
       throw new IOException("no answer");
     }
-    return true;
+    boolean isAnswered = !repeating;
+    repeating = false;
+    return isAnswered;
   }
 
   @Override

@@ -13,6 +13,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hbase.ClusterId;
+import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.ServerName;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -38,7 +41,11 @@ class SpoolTest {
   }
 
   private String[] files() {
-    return folder.toFile().list((in, name) -> !name.startsWith("."));
+    return files(folder);
+  }
+
+  private static String[] files(Path in) {
+    return in.toFile().list((same, name) -> !name.startsWith("."));
   }
 
   @Test
@@ -132,6 +139,42 @@ class SpoolTest {
     assertThrows(IOException.class, () -> spool.drain(store));
     assertEquals(77, store.number(Bits.ascii("hrow"), HeadRow.SEQ));
     assertArrayEquals(new String[] {"0.jsonl"}, files());
+  }
+
+  @Test
+  void twoClustersThatShareTheFolderLeaveEachOthersFilesAlone() throws IOException {
+    Spool one = ofCluster("one");
+    Spool two = ofCluster("two");
+    one.write(5, 1234, List.of(row()));
+    one.open(6, 1234).append(List.of(row()));
+    one.write(77);
+    assertEquals(0, two.drain(store));
+    assertEquals(0, two.read());
+    assertEquals(2, one.drain(store));
+    assertEquals(77, one.read());
+    assertArrayEquals(new String[] {"mark-77"}, files(folder.resolve("shared/one")));
+  }
+
+  private Spool ofCluster(String id) throws IOException {
+    Path root = Files.createDirectories(folder.resolve("root of " + id));
+    Files.write(root.resolve("hbase.id"), new ClusterId(id).toByteArray());
+    return ofCluster(root);
+  }
+
+  private Spool ofCluster(Path root) {
+    Configuration conf = Fixtures.conf();
+    conf.set(HConstants.HBASE_DIR, root.toUri().toString());
+    return Spool.ofCluster(conf, new org.apache.hadoop.fs.Path(folder.resolve("shared").toUri()));
+  }
+
+  @Test
+  void withoutAClustersIdNothingIsWrittenUntilThereIsOne() throws IOException {
+    Spool early = ofCluster(folder.resolve("root of one"));
+    assertThrows(IOException.class, () -> early.write(5, 1234, List.of(row())));
+    assertThrows(IOException.class, early::read);
+    ofCluster("one");
+    early.write(5, 1234, List.of(row()));
+    assertEquals(1, early.drain(store));
   }
 
   @Test

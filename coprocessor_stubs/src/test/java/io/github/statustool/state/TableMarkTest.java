@@ -1,6 +1,7 @@
 package io.github.statustool.state;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.statustool.state.StateTable.CoverageRow;
@@ -17,6 +18,7 @@ class TableMarkTest {
   private long inFile;
   private boolean isFileSlow;
   private int found;
+  private final Health health = Fixtures.health();
   private TableMark mark = another();
 
   private final class File implements TableMark.MarkFile {
@@ -34,7 +36,7 @@ class TableMarkTest {
   }
 
   private TableMark another() {
-    return new TableMark(new File(), Runnable::run, Fixtures.health(), () -> now);
+    return new TableMark(new File(), Runnable::run, health, () -> now);
   }
 
   private Long number() {
@@ -109,6 +111,33 @@ class TableMarkTest {
     set(future + 1);
     round(restarted);
     assertEquals(1, found, "the table went back");
+  }
+
+  /** What is written now looks as old as what a run has accepted or proven. */
+  @Test
+  void aClockThatWasSetBackWhileAllServersWereDownIsReported() throws IOException {
+    round(0);
+    now -= 30_001;
+    round(another());
+    assertTrue(health.json(0, null).contains("\"clock_back_ms\":" + START + ",\"clock_low_ms\":" + now));
+    assertEquals(0, found);
+  }
+
+  @Test
+  void soItIsWhereTheTableWasLostAndTheFileTells() throws IOException {
+    inFile = START;
+    now -= 30_001;
+    round(another());
+    assertTrue(health.json(0, null).contains("\"clock_back_ms\":" + START));
+    assertEquals(1, found);
+  }
+
+  @Test
+  void anotherServersClockMayBeAheadAsFarAsHBaseAllows() throws IOException {
+    round(0);
+    now -= 30_000;
+    round(another());
+    assertFalse(health.json(0, null).contains("clock"));
   }
 
   @Test

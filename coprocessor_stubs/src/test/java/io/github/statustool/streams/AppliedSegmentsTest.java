@@ -5,7 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.statustool.content.TableEvents;
+import io.github.statustool.state.Bits;
 import io.github.statustool.state.Change;
+import io.github.statustool.state.StateRow;
 import java.util.AbstractSet;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -15,6 +17,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.Test;
 
 class AppliedSegmentsTest {
+  private static final long HOUR_MS = 3_600_000;
+
   /** What is pending, with a look right before and right after a stream is removed. */
   private static final class Watched extends AbstractSet<StreamId> {
     private final Set<StreamId> ids = ConcurrentHashMap.newKeySet();
@@ -124,6 +128,42 @@ class AppliedSegmentsTest {
     watch();
     assertEquals(List.of(), collected());
     assertNothingWasHidden();
+  }
+
+  /** The table keeps the newest that it has ever got, so one that is dropped is not missed. */
+  @Test
+  void entriesWithoutAStampAreDroppedOnceTheyAreWrittenAndIdleForAnHour() {
+    keepUnstamped(5);
+    applied.forgetIdle(HOUR_MS);
+    List<Change> first = collected();
+    assertEquals(1, first.size(), "not written yet");
+    first.forEach(Change::stored);
+    keepUnstamped(7);
+    applied.forgetIdle(HOUR_MS);
+    List<Change> second = collected();
+    assertEquals(1005, newest(first));
+    assertEquals(1007, newest(second));
+    second.forEach(Change::stored);
+    applied.forgetIdle(HOUR_MS - 1);
+    applied.forgetFlushes();
+    assertEquals(1, collected().size(), "not idle for so long");
+    collected().forEach(Change::stored);
+    applied.forgetIdle(HOUR_MS);
+    applied.forgetFlushes();
+    assertEquals(List.of(), collected());
+    keepUnstamped(6);
+    assertEquals(1006, newest(collected()), "with its own timestamp, by which the table has 1007 still");
+  }
+
+  private void keepUnstamped(long seq) {
+    applied.keepUnstamped(Fixtures.batch(Fixtures.entry("a", seq, null)).unstamped());
+  }
+
+  /** The only column of the only change that is a time; its timestamp is the same. */
+  private static long newest(List<Change> changes) {
+    StateRow.Column column = changes.get(0).row.columns().get(0);
+    assertEquals(column.timestamp, Bits.getLong(column.value, 0));
+    return column.timestamp;
   }
 
   @Test

@@ -172,6 +172,7 @@ public final class Fixtures {
 
   public static SinkBatch batch(WALEntry... entries) {
     SinkBatch batch = new SinkBatch(false);
+    batch.begin();
     for (WALEntry entry : entries) {
       batch.add(entry, put(GLOBAL));
     }

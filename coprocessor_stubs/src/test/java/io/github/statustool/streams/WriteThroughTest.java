@@ -5,12 +5,16 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.statustool.content.TableEvents;
+import io.github.statustool.state.Bits;
 import io.github.statustool.state.Change;
 import io.github.statustool.state.FakeStore;
 import io.github.statustool.state.StateRow;
+import io.github.statustool.state.StateTable.TableEventRow;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.WALEntry;
+import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
+import org.apache.hadoop.hbase.util.ManualEnvironmentEdge;
 import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
 import org.junit.jupiter.api.Test;
 
@@ -58,6 +62,22 @@ class WriteThroughTest {
     write(3, 4);
     assertEquals(0, store.asyncPuts);
     assertEquals(List.of(segment(0, 4)), pending());
+  }
+
+  /** What happens to the table while the request runs may come after entries of it. */
+  @Test
+  void aTablesFirstArrivalIsWhenItsRequestBegan() {
+    ManualEnvironmentEdge clock = new ManualEnvironmentEdge();
+    EnvironmentEdgeManager.injectEdge(clock);
+    try {
+      clock.setValue(1_000);
+      SinkBatch batch = Fixtures.batch(Fixtures.entry("a", 0, 3));
+      clock.setValue(5_000);
+      writeThrough.write(batch);
+    } finally {
+      EnvironmentEdgeManager.reset();
+    }
+    assertEquals(1_000, store.number(Bits.ascii("nt"), TableEventRow.ARRIVED_MS));
   }
 
   @Test
