@@ -302,7 +302,8 @@ TABLES: dict[str, Code[Status]] = {
         Status.UNVERIFIABLE,
         (
             "written to on the slave: clients of the slave itself last wrote to the table at {written_to}, and no peer"
-            " of the slave ships it, or did when they began; what they deleted or overwrote may have been replicated before"
+            " of the slave ships it, or did when they began; what they deleted or overwrote may have been replicated"
+            " before"
         ),
         repair=Copy.CONTENT,
         is_about_rows=True,
