@@ -222,7 +222,7 @@ def test_tables_claim_and_coverage(table: dict[bytes, Cells]) -> None:
         "coprocessors": ["com.x.Own"],
     }
     assert row == {"kind": "table", "table": "ns:t"}
-    assert codec.raw(table[b"b"], b"c") == TOKEN
+    assert codec.raw(table[b"b"], b"c") == TOKEN + bytes(7) + b"\x07", "of the tracker that claimed it"
     assert codec.number(table[b"c"], b"a") == NOW
 
 

@@ -30,7 +30,7 @@ import org.apache.hadoop.hbase.util.Bytes;
 final class Barrier {
   private final LongSupplier clock;
   /** Tells this tracker's claim of a token from that of another one. */
-  private final byte[] id = Bits.ofLong(new SecureRandom().nextLong());
+  private final byte[] id;
   private byte[] claimed;
   /** The last token for which the tables were described. */
   private byte[] described;
@@ -39,7 +39,12 @@ final class Barrier {
   private boolean reopened;
 
   Barrier(LongSupplier clock) {
+    this(clock, new SecureRandom().nextLong());
+  }
+
+  Barrier(LongSupplier clock, long id) {
     this.clock = clock;
+    this.id = Bits.ofLong(id);
   }
 
   /** Returns the echo to be written by a flush that starts now, or null if the token has been echoed already. */

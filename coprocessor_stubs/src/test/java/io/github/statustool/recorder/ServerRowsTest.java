@@ -86,7 +86,7 @@ class ServerRowsTest {
         .setColumnFamily(ColumnFamilyDescriptorBuilder.of(Fixtures.LOCAL)).setCoprocessor("com.x.Own").build();
     store.describe(table, false);
     store.written.clear();
-    Barrier barrier = new Barrier(() -> NOW);
+    Barrier barrier = new Barrier(() -> NOW, 7);
     barrier.read(store, null);
     barrier.describeTables(store);
   }

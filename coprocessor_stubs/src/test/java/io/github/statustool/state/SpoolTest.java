@@ -156,7 +156,7 @@ class SpoolTest {
   }
 
   private Spool ofCluster(String id) throws IOException {
-    Path root = Files.createDirectories(folder.resolve("root of " + id));
+    Path root = Files.createDirectories(folder.resolve("root-" + id));
     Files.write(root.resolve("hbase.id"), new ClusterId(id).toByteArray());
     return ofCluster(root);
   }
@@ -169,7 +169,7 @@ class SpoolTest {
 
   @Test
   void withoutAClustersIdNothingIsWrittenUntilThereIsOne() throws IOException {
-    Spool early = ofCluster(folder.resolve("root of one"));
+    Spool early = ofCluster(folder.resolve("root-one"));
     assertThrows(IOException.class, () -> early.write(5, 1234, List.of(row())));
     assertThrows(IOException.class, early::read);
     ofCluster("one");

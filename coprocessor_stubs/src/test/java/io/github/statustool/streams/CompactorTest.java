@@ -35,7 +35,7 @@ class CompactorTest {
     private final Compactor compactor = new Compactor(applied, 1000);
 
     private Server() {
-      tables.arrived("t", 0);
+      tables.arrived("t", 0, 0);
     }
 
     private void apply(long prev, long seq) {
