@@ -168,6 +168,10 @@ def test_table_events(table: dict[bytes, Cells]) -> None:
                 "": 30_000,
                 passed: 40_000,
             },
+            "first_written_by": {
+                "": 30_000,
+                passed: 40_000,
+            },
             "deleted_by": {
                 "": 30_000,
                 passed: 40_000,

@@ -350,7 +350,7 @@ class RecorderTest {
     store.down = false;
     store.log.clear();
     tick(30_000);
-    int events = store.log.lastIndexOf("nt");
+    int events = store.log.indexOf("nt");
     assertTrue(events >= 0 && events < store.log.indexOf(Fixtures.row(SegmentRow.TYPE, "a")), store.log.toString());
   }
 
