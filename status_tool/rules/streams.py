@@ -143,7 +143,8 @@ def judge_stream(
 ) -> StreamVerdict:
     """Judge a stream in scope; `settled` and `after_ms` are its origin's."""
     if head.seq is None or head.seq <= 0 or head.origin is None:
-        return StreamVerdict("unreadable-head", fold((), 0))
+        is_accepted = settled and not is_later(head.write_ms, rule.since.of(head.table))
+        return StreamVerdict("baseline" if is_accepted else "unreadable-head", fold((), 0))
     arrived = fold(segments, head.seq, rule.since.of(head.table))
     code = _complete_code(head, arrived, rule, after_ms)
     if head.family is None and code != "baseline":

@@ -103,6 +103,10 @@ def test_a_baseline_accepts_old_heads_and_old_holes_only() -> None:
 def test_a_damaged_head_is_unverifiable() -> None:
     for head in (Head("r", 1, 0, None), Head("r", None, 0, 3), Head("r", 1, 0, 0)):
         assert decide(Segment(0, 10), head=head).code == "unreadable-head"
+        assert decide(Segment(0, 10), head=head, rule=since(2_000)).code == "unreadable-head", "nobody knows its time"
+        known = replace(head, write_ms=2_000)
+        assert decide(Segment(0, 10), head=known, rule=since(1_999)).code == "unreadable-head"
+        assert decide(Segment(0, 10), head=known, rule=since(2_000)).code == "baseline"
 
 
 def test_a_stream_of_no_family_is_accepted_at_most() -> None:
