@@ -306,7 +306,9 @@ def _hbase(
         hosted = _hosted_regions(settings, request, live, deadline)
         places, found = survey(hosted.rows(*_PLACED), servers)
         keeping = codec.Keeping({name: retention_of(one) for name, one in described.items()}, barrier.issued_ms)
-        source = dataclasses.replace(source, places=places, keeping=keeping, witnessed=request.witnessed)
+        source = dataclasses.replace(
+            source, places=places, events=small.events, keeping=keeping, witnessed=request.witnessed
+        )
         for name, detail in found.items():
             events.setdefault(name, {}).update(detail)
         rows += meta.table_families(endpoint, events, described)

@@ -53,7 +53,8 @@ _HEX = "0123456789abcdef"
 _FAMILIES = {"families": map_of(object_of({}))}
 _BARRIER_END = b"c"
 _COVERAGE_END = b"d"
-_LOSSES = ("born_ms", "first_born_ms", "dropped_ms")
+TableEvents = Mapping[str, Mapping[str, Any]]
+"""By table: `codec.table_events`."""
 NOTICED_S = 15
 """After so long the trackers have noticed that a region of the table lost its rows: they look every ten seconds."""
 LOOKS_AGAIN = 4
@@ -99,6 +100,8 @@ class StateTableSource(Source):
     """For a master: its regions."""
     places: Places | None = None
     """For a slave: its regions, and who vouches for them."""
+    events: TableEvents = field(default_factory=dict)
+    """For a slave: what has happened to its tables by the barrier."""
     keeping: codec.Keeping = codec.NO_KEEPING
     """For a slave: what its tables keep."""
     witnessed: codec.Witnessed | None = None
@@ -127,7 +130,10 @@ class StateTableSource(Source):
         """
         for span in partition:
             yield from self._batches(span)
-        refuse_other(self.table, self.expected, generation(self.endpoint, self.table), self.only)
+        refuse_other(self.table, self.expected, generation(self.endpoint, self.table))
+        if self.places is not None:
+            now = codec.table_events(scan(self.endpoint, self.table, *range_of(TableEventRow.TYPE)))
+            refuse_emptied(self.events, now, self.only)
 
     def _batches(self, span: KeyRange) -> Iterator[pa.RecordBatch]:
         """Nearly always nothing is spooled, and nobody asks for the timestamps of cells."""
@@ -186,41 +192,41 @@ class Generation:
     """When a tracker last found that the table had lost rows or gone back."""
     is_torn: bool = False
     """True if a region of the table lost its rows, which no tracker has found yet."""
-    events: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """By table: `codec.table_events`."""
-
-    def emptied_since(self, before: Generation) -> Iterator[str]:
-        """Yield the tables that hold what was replicated, and were made anew or lost a family since."""
-        for table, now in self.events.items():
-            then = before.events.get(table, {})
-            is_same = all((then.get(name) or None) == (now[name] or None) for name in _LOSSES)
-            if now["arrived_ms"] is not None and not is_same:
-                yield table
 
 
 def generation(endpoint: ThriftEndpoint, table: str) -> Generation:
     """Read the generation of a state table as it is now."""
     rows = dict(scan(endpoint, table, BarrierRow.KEY, _COVERAGE_END))
-    events = codec.table_events(scan(endpoint, table, *range_of(TableEventRow.TYPE)))
     barrier, coverage = rows.get(BarrierRow.KEY, {}), rows.get(CoverageRow.KEY, {})
     _, keys = codec.marked_regions(coverage)
     if not keys:
-        return generation_of(barrier, coverage, {}, events)
+        return generation_of(barrier, coverage, {})
     with connection(endpoint) as client:
         found = client.table(table).rows(keys, columns=[column(CoverageRow.MARK)], include_timestamp=True)
-    return generation_of(barrier, coverage, dict(found), events)
+    return generation_of(barrier, coverage, dict(found))
 
 
-def refuse_other(table: str, before: Generation, now: Generation, only: TableFilter = TableFilter()) -> None:
-    """Raise `ConnectionFailed` if rows read between the two generations do not belong together.
+def refuse_emptied(before: TableEvents, now: TableEvents, only: TableFilter) -> None:
+    """Raise `ConnectionFailed` if a table was made anew, or lost a family, between two readings of their events.
 
-    Segments outlive the cells of a slave's table: what was read of them does not show that the table was emptied after
-    its events were read.
+    Segments outlive the cells of a slave's table: those that were read in between do not show it.
     """
-    if emptied := sorted(filter(only.holds, now.emptied_since(before))):
-        raise ConnectionFailed(
-            f"table {few(emptied, 3)} was truncated, made anew or lost a family while it was read: run again"
-        )
+    if emptied := [
+        table for table in sorted(now) if only.holds(table) and _is_emptied(before.get(table, {}), now[table])
+    ]:
+        raise ConnectionFailed(f"table {few(emptied, 3)} was truncated, or lost a family, while it was read: run again")
+
+
+def _is_emptied(then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Return True for a table that holds something. The spool may have told more before than the table does now."""
+    dropped = then.get("dropped_ms", {})
+    is_born = now["born_ms"] not in (None, then.get("born_ms"))
+    is_dropped = any(dropped.get(family) != moment for family, moment in now["dropped_ms"].items())
+    return now["arrived_ms"] is not None and (is_born or is_dropped)
+
+
+def refuse_other(table: str, before: Generation, now: Generation) -> None:
+    """Raise `ConnectionFailed` if rows read between the two generations do not belong together."""
     if not now.table_id or now.table_id != before.table_id:
         raise ConnectionFailed(
             f"the state table {table} lost its rows while it was read (dropped or truncated?): run again"
@@ -249,9 +255,7 @@ def openings(endpoint: ThriftEndpoint, table: str) -> bytes:
     return digest.digest()[:8]
 
 
-def generation_of(
-    barrier: Cells, coverage: Cells, regions: Mapping[bytes, Cells], events: Mapping[str, Mapping[str, Any]]
-) -> Generation:
+def generation_of(barrier: Cells, coverage: Cells, regions: Mapping[bytes, Cells]) -> Generation:
     """Return the generation that the rows of barrier and coverage, and the marks of regions, record."""
     mark, keys = codec.marked_regions(coverage)
     is_torn = any((codec.number(regions.get(key, {}), CoverageRow.MARK) or 0) < mark for key in keys)
@@ -261,7 +265,6 @@ def generation_of(
         codec.raw(barrier, BarrierRow.ISSUED_MS) or b"",
         codec.raw(coverage, CoverageRow.BACK_MS) or b"",
         is_torn,
-        events,
     )
 
 
@@ -310,8 +313,7 @@ class Descriptors:
     tables: tuple[NewRow, ...]
     coverage_ms: int | None
     shutdown_ms: int | None
-    events: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """By table: `codec.table_events`."""
+    events: TableEvents = field(default_factory=dict)
     pruned: Mapping[str, list[list[Any]]] = field(default_factory=dict)
     """By table: `codec.pruned_marks`."""
     generation: Generation = Generation(b"", b"")

@@ -16,10 +16,19 @@ from status_tool.rules.sides import is_pruned
 from status_tool.runs.question import Question, SideFacts, question_of
 from status_tool.sources import codec
 from status_tool.sources.replication_queues import Queue, Wal
-from status_tool.sources.state_table import Barrier, Descriptors, Generation, generation_of, newest_cells, refuse_other
+from status_tool.sources.state_table import (
+    Barrier,
+    Descriptors,
+    Generation,
+    TableEvents,
+    generation_of,
+    newest_cells,
+    refuse_emptied,
+    refuse_other,
+)
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Outcome
-from status_tool.vocabulary.scope import Baseline, Scope
+from status_tool.vocabulary.scope import Baseline, Scope, TableFilter
 from tests.judgement import verify_rows
 from tests.simulation.store import Cells, Store, cells
 from tests.simulation.tracker import CHANGED_ROW, EVENTS_ROW, TABLE, WHOLE, hex16
@@ -134,7 +143,8 @@ class Observation:
         before, pruned = _generation(store), codec.pruned_files(store.rows.get(b"d", {}))
         yield
         rows = self._servers(store, spooled, barrier, live, "r")
-        events = codec.table_events([(EVENTS_ROW, _with(store, spooled, EVENTS_ROW))]).get(TABLE, {})
+        known = codec.table_events([(EVENTS_ROW, _with(store, spooled, EVENTS_ROW))])
+        events = known.get(TABLE, {})
         families = {family: {"scope": 1, "versions": world.slave_versions} for family in sorted(world.slave_families)}
         detail = {"families": families, "regions": len(world.regions), **events}
         rows.append({"kind": "table", "table": TABLE, "detail": json.dumps(detail)})
@@ -147,7 +157,7 @@ class Observation:
         for region in world.applied_regions:
             rows += codec.segments(_region_rows(store, spooled, b"s", region))
             rows += codec.unstamped(_region_rows(store, spooled, b"u", region))
-            self.refused = self.refused or _is_other(store, before)
+            self.refused = self.refused or _is_other(store, before) or _is_emptied(store, known)
             yield
         header = Header(
             *("slave", self.slave_id, world.now, world.now),
@@ -266,13 +276,20 @@ class Observation:
 
 
 def _generation(store: Store) -> Generation:
-    events = codec.table_events([(EVENTS_ROW, store.rows.get(EVENTS_ROW, {}))])
-    return generation_of(store.rows.get(b"b", {}), store.rows.get(b"c", {}), store.rows, events)
+    return generation_of(store.rows.get(b"b", {}), store.rows.get(b"c", {}), store.rows)
 
 
 def _is_other(store: Store, before: Generation) -> bool:
     try:
         refuse_other(TABLE, before, _generation(store))
+    except ConnectionFailed:
+        return True
+    return False
+
+
+def _is_emptied(store: Store, known: TableEvents) -> bool:
+    try:
+        refuse_emptied(known, codec.table_events([(EVENTS_ROW, store.rows.get(EVENTS_ROW, {}))]), TableFilter())
     except ConnectionFailed:
         return True
     return False

@@ -37,6 +37,7 @@ from status_tool.sources.state_table import (
     generation_of,
     merge_rows,
     openings,
+    refuse_emptied,
     refuse_other,
 )
 from status_tool.vocabulary.ids import as_hex, cluster_bytes, from_hex, origin_id
@@ -680,7 +681,7 @@ def test_a_table_of_which_a_region_lost_its_rows_is_no_evidence(
     regions = (7).to_bytes(8, "big") + b"\0\0\0\1!" + b"\0\0\0\3h4!"
     coverage = {b"t:r": (regions, 1)} | ({} if back is None else {b"t:b": (back, 1)})
     found = {key: {b"t:m": (mark.to_bytes(8, "big"), mark)} for key, mark in marks.items()}
-    now = generation_of({b"t:i": (b"table", 1)}, coverage, found, {})
+    now = generation_of({b"t:i": (b"table", 1)}, coverage, found)
     with pytest.raises(ConnectionFailed, match=told) if told else contextlib.nullcontext():
         refuse_other("t", Generation(b"table", b""), now)
 
@@ -692,6 +693,7 @@ def test_a_table_of_which_a_region_lost_its_rows_is_no_evidence(
         ({"born_ms": 5, "arrived_ms": 7}, {"born_ms": 9, "arrived_ms": 7}, True),
         ({"born_ms": 5, "arrived_ms": 7}, {"born_ms": 5, "arrived_ms": 7, "dropped_ms": {"f": 9}}, True),
         ({"born_ms": 5}, {"born_ms": 5, "arrived_ms": 9}, False),
+        ({"born_ms": 5, "dropped_ms": {"f": 9}}, {"arrived_ms": 9}, False),
         ({}, {"born_ms": 9}, False),
         ({}, {"born_ms": 9, "arrived_ms": 10}, True),
     ],
@@ -701,10 +703,10 @@ def test_a_table_that_is_emptied_while_its_segments_are_read_is_read_again(
 ) -> None:
     """They outlive its cells, and its events were read before them. Others, and tables out of scope, are no matter."""
     nothing = codec.table_events([(b"nt", {})])["t"]
-    before, after = (Generation(b"table", b"", events={"t": nothing | one}) for one in (then, now))
+    before, after = ({"t": nothing | one} for one in (then, now))
     with pytest.raises(ConnectionFailed, match="run again") if is_refused else contextlib.nullcontext():
-        refuse_other("replicationstate", before, after)
-    refuse_other("replicationstate", before, after, TableFilter.of({"u"}, ()))
+        refuse_emptied(before, after, TableFilter())
+    refuse_emptied(before, after, TableFilter.of({"u"}, ()))
 
 
 def test_tables_that_access_control_hides_are_missed(monkeypatch: pytest.MonkeyPatch) -> None:
