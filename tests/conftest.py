@@ -44,6 +44,15 @@ def _after_those_beside() -> None:
         wait_until(lambda: process.poll() is not None, 3600, "the tests without clusters end", interval=1)
 
 
+@pytest.fixture(scope="module")
+def warm_spark() -> Iterator[None]:
+    """A session that in-process runs find and leave running; starting one takes longer than a small check."""
+    from status_tool.spark.session import spark_session
+
+    with spark_session():
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _shown_as_ever() -> Iterator[None]:
     """What a test asked of progress (-q, --log-file) holds for its process, and not for the tests after it."""

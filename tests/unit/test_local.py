@@ -32,6 +32,7 @@ from tests.pair import Result, tool_here
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_spark")
 def test_an_export_and_its_copy(tmp_path: Path) -> None:
     """Same content matches under another name; another byte, another layout, a link, an empty folder are reported."""
     for side in ("export", "copy"):
@@ -66,6 +67,7 @@ def test_an_export_and_its_copy(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_spark")
 def test_what_f_names_is_checked_whatever_its_name(tmp_path: Path) -> None:
     """Names with line ends are not on the copy; and nothing is known of a folder that FILE left out."""
     for side in ("export", "copy"):

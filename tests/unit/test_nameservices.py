@@ -408,6 +408,7 @@ def test_a_status_tells_which_hdfs_it_is_of(namenodes: dict[str, FakeNameNode], 
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("warm_spark")
 def test_the_same_hdfs_twice_is_refused(
     namenodes: dict[str, FakeNameNode], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -422,6 +423,7 @@ def test_the_same_hdfs_twice_is_refused(
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("warm_spark")
 @pytest.mark.parametrize("known", [True, False])
 def test_different_or_not_known(
     namenodes: dict[str, FakeNameNode], tmp_path: Path, capsys: pytest.CaptureFixture[str], known: bool
@@ -436,6 +438,7 @@ def test_different_or_not_known(
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("warm_spark")
 def test_an_old_slave_file_is_told_by_its_age(
     namenodes: dict[str, FakeNameNode],
     tmp_path: Path,

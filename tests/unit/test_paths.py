@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from status_tool.cli.main import main
 from status_tool.cli.path_telling import paths_lines
 from status_tool.rules.graph import Hop, PathState, Reach, Station
 from status_tool.runs.graph_check import Edge, PathsFound
-from status_tool.spark.session import spark_session
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.schema import STATUS_SCHEMA
@@ -29,7 +27,7 @@ from tests.lab.waiting import wait_until
 from tests.pair import REPOSITORY, Result, tool_environment, tool_here
 from tests.schema import assert_valid
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("warm_spark")]
 
 SAMPLES = REPOSITORY / "sample_status"
 IDS = {name: f"00000000-0000-4000-8000-00000000000{number}" for number, name in enumerate(("sun", "earth", "venus"))}
@@ -39,13 +37,6 @@ SITE = """<configuration>
 <property><name>hbase.zookeeper.quorum</name><value>127.0.0.1:1</value></property>
 <property><name>hbase.regionserver.thrift.port</name><value>1</value></property>
 </configuration>"""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_session() -> Iterator[None]:
-    """For all tests of this module."""
-    with spark_session("local[2]"):
-        yield
 
 
 def recorded(folder: Path, name: str, sample: str, to: str | None = None, **changes: Any) -> Path:

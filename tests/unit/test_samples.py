@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from status_tool.spark.session import spark_session
 from tests.pair import REPOSITORY, tool_here
 from tests.schema import assert_valid
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("warm_spark")]
 
 SAMPLES = REPOSITORY / "sample_status"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _warm_spark() -> Iterator[None]:
-    """A session that all runs find and leave running."""
-    with spark_session():
-        yield
 
 
 @pytest.mark.slow
