@@ -37,6 +37,13 @@ def file_mode(mode: int | None) -> None:
     _asked_mode = mode
 
 
+def check_targets(*paths: str | os.PathLike[str] | None) -> None:
+    """Check the files that a run was asked to write; None is one that it was not. Raises as `check_target`."""
+    for path in paths:
+        if path is not None:
+            check_target(path)
+
+
 def check_target(path: str | os.PathLike[str]) -> Path:
     """Return the file that `path` stands for (symbolic links followed), without creating anything.
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from status_tool.atomic import check_target
+from status_tool.atomic import check_targets
 from status_tool.cli.named_clusters import ClusterOption, chosen_names, named_clusters
 from status_tool.cli.options import show_as, trust_of
 from status_tool.cli.run import DEFAULT_MASTER_WAIT_S, spark_settings_of, streams_of
@@ -48,8 +48,7 @@ def paths(
     """
     one = SimpleNamespace(**options, peer=None)
     refuse_overwriting({**options, "cluster": cluster})
-    if one.report is not None:
-        check_target(one.report)
+    check_targets(one.report)
     trust = trust_of(options)
     key = None if one.sign_key is None else read_key(one.sign_key)
     scope = streams_of(one)

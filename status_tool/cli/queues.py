@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from status_tool.atomic import check_target
+from status_tool.atomic import check_targets
 from status_tool.cli.options import on_cluster
 from status_tool.cli.run_options import with_options
 from status_tool.clients.config import Settings
@@ -43,8 +43,7 @@ def queues(
     from status_tool.gather.queue_backlog import standing
     from status_tool.report.metrics import queue_metrics, write_metrics
 
-    if metrics is not None:
-        check_target(metrics)
+    check_targets(metrics)
     with ZooKeeper(settings.zookeeper()) as session:
         cluster_id = session.cluster_id()
         _peers(session, peer)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from status_tool.atomic import check_target
+from status_tool.atomic import check_targets
 from status_tool.cli.options import on_cluster, show_as
 from status_tool.cli.run import spark_settings_of, streams_of
 from status_tool.cli.run_options import with_options
@@ -48,9 +48,7 @@ def recovery_point(
     """
     one = SimpleNamespace(**options)
     scope = streams_of(one)
-    for target in (one.metrics, one.report):
-        if target is not None:
-            check_target(target)
+    check_targets(one.metrics, one.report)
     key = None if one.sign_key is None else read_key(one.sign_key)
     chosen = spark_settings_of(one.spark_conf)
     take_spark()

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from status_tool.atomic import check_target, file_mode
+from status_tool.atomic import check_targets, file_mode
 from status_tool.cli.defaults import from_file
 from status_tool.cli.modes import check_options, given_of
 from status_tool.cli.options import settings_of, show_as
@@ -249,9 +249,7 @@ def asked_of(values: Mapping[str, Any]) -> AskedRun:
     refuse_overwriting({**values, "debug_dir": one.debug_dir or DEFAULT_DEBUG_DIR})
     _refuse(mode, one, given)
     lists = _lists({name: values[name] for name in ("differ", "missing", "unverifiable")}, one.as_json)
-    for target in (one.output, one.report, one.metrics, one.repair_script, *lists.values()):
-        if target is not None:
-            check_target(target)
+    check_targets(one.output, one.report, one.metrics, one.repair_script, *lists.values())
     key = _key(one.sign_key, one.require_signature, one.output)
     file_mode(permissions_of(one.mode))
     path_map, settings = PathMap.parse(one.map_path or ()), settings_of(values)

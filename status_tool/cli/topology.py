@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from status_tool.atomic import atomic_write, check_target
+from status_tool.atomic import atomic_write, check_targets
 from status_tool.cli.options import on_cluster
 from status_tool.cli.run_options import with_options
 from status_tool.cli.times import parse_baseline
@@ -44,8 +44,7 @@ def topology(
     is broken or a table drifts, 2 error.
     """
     accepted = parse_baseline(since or (), TableFilter())
-    if report is not None:
-        check_target(report)
+    check_targets(report)
     from status_tool.gather.cluster_drift import cluster_drift
     from status_tool.gather.peer_topology import explore
 

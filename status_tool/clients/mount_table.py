@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from status_tool.errors import ConfigurationError
+from status_tool.vocabulary.selection import inside
 
 SCHEME = "viewfs"
 _PREFIX = "fs.viewfs.mounttable."
@@ -59,8 +60,8 @@ def _of(key: str, name: str) -> str:
 
 def mounts_below(mounts: Mounts, path: str) -> Mounts:
     """Return the mount points that hold files below a path of the view: the one around it, and those in it."""
-    above = [mount for mount in mounts if is_within(path, mount[0])]
-    return (*above[-1:], *(mount for mount in mounts if mount not in above and is_within(mount[0], path)))
+    above = [mount for mount in mounts if inside(path, mount[0])]
+    return (*above[-1:], *(mount for mount in mounts if mount not in above and inside(mount[0], path)))
 
 
 def seen_at(mounts: Mounts, url: str) -> tuple[str, ...]:
@@ -71,13 +72,8 @@ def seen_at(mounts: Mounts, url: str) -> tuple[str, ...]:
         there = posixpath.normpath(urlsplit(target).path or "/")
         if urlsplit(target).netloc != authority:
             continue
-        if is_within(there, folder):
+        if inside(there, folder):
             found.append(path)
-        elif is_within(folder, there):
+        elif inside(folder, there):
             found.append(posixpath.join(path, posixpath.relpath(folder, there)))
     return tuple(found)
-
-
-def is_within(path: str, folder: str) -> bool:
-    """Return True if the path is the folder or lies in it."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")

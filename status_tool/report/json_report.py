@@ -6,9 +6,8 @@ import json
 from dataclasses import asdict
 from typing import Any, TextIO
 
-from status_tool.printable import printable_key
 from status_tool.report.reporter import Reporter, evidence_counts, file_counts, left_out, region_counts
-from status_tool.vocabulary.outcome import NotReplicated, Outcome, Overview, Problem
+from status_tool.vocabulary.outcome import NotReplicated, Outcome, Overview
 
 MAX_JSON_TABLES = 100
 """Number of tables that `not_replicated` names."""
@@ -38,7 +37,7 @@ def document(outcome: Outcome) -> dict[str, Any]:
         "peer_id": outcome.peer_id,
         "hbase": _hbase(outcome),
         "hdfs": _hdfs(outcome),
-        "problems": [_problem(problem) for problem in outcome.problems],
+        "problems": [problem.to_json() for problem in outcome.problems],
         "notices": list(outcome.notices),
         "shutdown_from": outcome.shutdown_from or None,
         "unlisted": {"regions": regions, "files": files},
@@ -67,7 +66,7 @@ def _overview(overview: Overview | None) -> dict[str, Any]:
                 "count": group.count,
                 "lag_ms": group.lag_ms,
                 "what_to_do": group.todo or None,
-                "example": _problem(group.example),
+                "example": group.example.to_json(),
             }
             for group in overview.groups
         ],
@@ -120,28 +119,3 @@ def _hdfs(outcome: Outcome) -> dict[str, Any] | None:
     if outcome.hdfs is None:
         return None
     return {"verdict": outcome.hdfs.verdict.value, "files": file_counts(outcome)}
-
-
-def _problem(problem: Problem) -> dict[str, Any]:
-    return {
-        "kind": str(problem.kind),
-        "table": problem.table,
-        "region": problem.region,
-        "origin": problem.origin,
-        "from_seq": problem.from_seq,
-        "to_seq": problem.to_seq,
-        "written_from_ms": problem.written_from_ms,
-        "written_to_ms": problem.written_to_ms,
-        "path": problem.path,
-        "detail": problem.detail,
-        "advice": problem.advice,
-        "lag_ms": problem.lag_ms,
-        "start_key": _key(problem.start_key),
-        "end_key": _key(problem.end_key),
-        "repair": None if problem.repair is None else asdict(problem.repair),
-        "code": problem.code or None,
-    }
-
-
-def _key(key: bytes | None) -> str | None:
-    return None if key is None else printable_key(key)

@@ -45,7 +45,7 @@ def overview_of(check: Verification, outcome: Outcome, drawn: bool = False) -> O
     frames = []
     if outcome.hbase is not None and any(n for status, n in outcome.hbase.regions.items() if status != Status.COMPLETE):
         if check.held_regions is None:
-            frames.append(check.regions_in_doubt())
+            frames.append(check.regions_in_doubt)
         else:
             found += causes(finding for region in check.held_regions for finding in region.findings)
     if outcome.hdfs is not None and any(n for status, n in outcome.hdfs.files.items() if status != "match"):
@@ -68,7 +68,7 @@ def _drawing(check: Verification, outcome: Outcome) -> Drawing:
     folders = _folders(check.files()) if outcome.hdfs is not None else []
     return Drawing(
         tiles=tuple(_tiles(regions, sum(outcome.hbase.regions.values()))) if regions and outcome.hbase else (),
-        lags=_lags(check.regions_in_doubt()) if outcome.hbase is not None else (),
+        lags=_lags(check.regions_in_doubt) if outcome.hbase is not None else (),
         folders=tuple(folders[:MAX_FOLDERS]),
         more_folders=max(0, len(folders) - MAX_FOLDERS),
         problems=check.problems(more.max_problems),
@@ -173,7 +173,7 @@ def _tables(check: Verification) -> list[TableLine]:
         return _held_tables(check.held_regions)
     holes = "filter(findings, one -> one.code = 'gap')"
     oldest = f"min(array_min(transform({holes}, one -> one.written_from_ms)))"
-    grouped = check.regions_in_doubt().groupBy("table")
+    grouped = check.regions_in_doubt.groupBy("table")
     rows = grouped.agg(*named({**counts, "lag_ms": "max(lag_ms)", "oldest_ms": oldest})).collect()
     lines = {row["table"]: ({s: row[str(s)] for s in SEVERITY}, row["lag_ms"], row["oldest_ms"]) for row in rows}
     for one in check.evident:

@@ -24,7 +24,7 @@ def debug_rows(check: Verification) -> dict[str, DataFrame]:
     """Return `streams`, `regions` and `files` of the halves that are checked, one row each, in no order."""
     frames: dict[str, DataFrame] = {}
     if check.context.check_hbase:
-        frames["regions"] = _regions(check.regions())
+        frames["regions"] = _regions(check.regions)
         if check.context.evidence is not Evidence.TIMESTAMPS:
             frames["streams"] = _streams(check.streams())
     if check.context.check_hdfs:

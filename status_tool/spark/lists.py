@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from status_tool.atomic import atomic_write
 from status_tool.explain.problems import kind_of, to_problem
-from status_tool.printable import printable_key, safe
+from status_tool.printable import safe
 from status_tool.spark.expressions import to_finding
 from status_tool.spark.verify import Verification
 from status_tool.vocabulary.codes import CODES
@@ -76,7 +76,7 @@ def _findings(check: Verification, one: FullList) -> Iterator[Finding]:
         small = (*context.run_findings, *context.table_findings)
         yield from (finding for finding in small if kind_of(finding.code) in kinds)
     yield from (finding for finding in check.header_findings if kind_of(finding.code) in kinds)
-    frames = [check.regions_in_doubt()] * context.check_hbase + [check.files()] * context.check_hdfs
+    frames = [check.regions_in_doubt] * context.check_hbase + [check.files()] * context.check_hdfs
     for frame in frames:
         rows = frame.select(F.inline("findings")).where(chosen)
         yield from (to_finding(row) for row in rows.toLocalIterator(prefetchPartitions=True))
@@ -94,21 +94,5 @@ def _write_line(one: FullList, finding: Finding, check: Verification, stream: Te
 
 
 def _document(finding: Finding, check: Verification) -> dict[str, Any]:
-    problem = to_problem(finding, check.context)
-    known: dict[str, Any] = {
-        "kind": problem.kind,
-        "code": problem.code,
-        "table": problem.table,
-        "region": problem.region,
-        "origin": problem.origin,
-        "path": problem.path,
-        "from_seq": problem.from_seq,
-        "to_seq": problem.to_seq,
-        "written_from_ms": problem.written_from_ms,
-        "written_to_ms": problem.written_to_ms,
-        "lag_ms": problem.lag_ms,
-        "start_key": None if problem.start_key is None else printable_key(problem.start_key),
-        "end_key": None if problem.end_key is None else printable_key(problem.end_key),
-        "detail": problem.detail,
-    }
-    return {name: value for name, value in known.items() if value is not None}
+    known = to_problem(finding, check.context).to_json()
+    return {name: value for name, value in known.items() if value is not None and name not in ("advice", "repair")}

@@ -133,14 +133,14 @@ class Verification:
         if context.check_hbase:
             _tally_evident(tally, self.evident)
             if self._few_in_doubt is None:
-                parts.append(_observed(self.regions_in_doubt(), _region_counts(), _tally_regions, observed))
+                parts.append(_observed(self.regions_in_doubt, _region_counts(), _tally_regions, observed))
         if context.check_hdfs:
             parts.append(_observed(self.files(), _file_counts(), _tally_files, observed))
         found += _worst(parts, context.scope.max_problems) if parts else []
         for observation, fill in observed:
             fill(tally, observation.get)
         if tally.later_streams:
-            tally.later = _later(self.regions_in_doubt())
+            tally.later = _later(self.regions_in_doubt)
         return tally, found
 
     @property
@@ -155,25 +155,17 @@ class Verification:
         """Return the worst problems, as `outcome` lists them."""
         context = self.context
         run = [*context.run_findings, *context.table_findings] if context.check_hbase else []
-        frames = [self.regions_in_doubt()] * context.check_hbase + [self.files()] * context.check_hdfs
+        frames = [self.regions_in_doubt] * context.check_hbase + [self.files()] * context.check_hdfs
         found = _worst([frame.select(F.inline("findings")) for frame in frames], limit) if frames else []
         run += self.header_findings
         return tuple(to_problem(finding, context) for finding in bound(run, found, limit))
 
-    def regions(self) -> DataFrame:
-        """Return one row per region in scope."""
-        return self._regions
-
     def drawn_regions(self) -> DataFrame:
         """Return the same with what a picture shows alone: `table`, `region`, `start_key`, `status` and `lag_ms`."""
-        judged = self.regions_in_doubt().select("table", "region", "start_key", "status", "lag_ms")
+        judged = self.regions_in_doubt.select("table", "region", "start_key", "status", "lag_ms")
         if self._evident is None:
             return judged
         return judged.unionByName(self._evident.regions_of(self._master_df), allowMissingColumns=True)
-
-    def regions_in_doubt(self) -> DataFrame:
-        """Return those of `regions` that are not evidently complete: all that anything is wrong with are among them."""
-        return self._regions_in_doubt
 
     @property
     def evident(self) -> tuple[Decided, ...]:
@@ -213,15 +205,17 @@ class Verification:
         return list(judge_files(rows, self.context.master.cut_ms))
 
     @cached_property
-    def _regions(self) -> DataFrame:
+    def regions(self) -> DataFrame:
+        """One row per region in scope."""
         if self._held is not None:
             return frame_of_records(self._session, self._held_regions, REGION_SCHEMA)
         return self._judged(self._region_rows)
 
     @cached_property
-    def _regions_in_doubt(self) -> DataFrame:
+    def regions_in_doubt(self) -> DataFrame:
+        """Regions that are not evidently complete: all that anything is wrong with are among them."""
         if self._evident is None:
-            return self._regions
+            return self.regions
         if self._few_in_doubt is None:
             # Their rows are few bytes, which Spark would give to one task, and much work.
             return self._judged(self._rows_in_doubt(self._evident), self.parallelism)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from status_tool.printable import printable_key
 from status_tool.vocabulary.verdicts import EXIT_CODES, SEVERITY, Evidence, FileStatus, Status, Verdict
 
 
@@ -44,6 +45,28 @@ class Problem:
     repair: Repair | None = None
     code: str = ""
     """Why, as one of the codes of `findings`: problems of one table and code have one cause."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the contract's keys, in its order."""
+        start, end = (None if key is None else printable_key(key) for key in (self.start_key, self.end_key))
+        return {
+            "kind": str(self.kind),
+            "table": self.table,
+            "region": self.region,
+            "origin": self.origin,
+            "from_seq": self.from_seq,
+            "to_seq": self.to_seq,
+            "written_from_ms": self.written_from_ms,
+            "written_to_ms": self.written_to_ms,
+            "path": self.path,
+            "detail": self.detail,
+            "advice": self.advice,
+            "lag_ms": self.lag_ms,
+            "start_key": start,
+            "end_key": end,
+            "repair": None if self.repair is None else asdict(self.repair),
+            "code": self.code or None,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -477,11 +477,11 @@ def test_the_short_way_decides_what_is_evident_and_nothing_else(
     sides = (side(ours, master), side(theirs, slave))
     with closing(Verification(session, *sides, master, slave, Scope(), small=False)) as check:
         found = check.outcome()
-        in_doubt = {row["region"] for row in check.regions_in_doubt().collect()}
-        regions = {row["region"]: row["status"] for row in check.regions().collect()}
+        in_doubt = {row["region"] for row in check.regions_in_doubt.collect()}
+        regions = {row["region"]: row["status"] for row in check.regions.collect()}
         drawn = check.drawn_regions()
         columns = ("table", "region", "hex(start_key)", "status", "lag_ms")
-        shown = [frozenset(rows.selectExpr(*columns).collect()) for rows in (drawn, check.regions())]
+        shown = [frozenset(rows.selectExpr(*columns).collect()) for rows in (drawn, check.regions)]
         assert drawn.count() == len(EVIDENT)
         lines = overview_of(check, found).tables
     assert shown[0] == shown[1]
