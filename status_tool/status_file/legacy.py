@@ -74,8 +74,8 @@ def _status(document: Any) -> LegacyStatus:
         shutdown_ms=shutdown or None,
         regions=_regions(document.get("hBaseState", {})),
         files=_files(document.get("hdfsState", {})),
-        # A half that is there and empty is in scope: nothing tells that nobody meant to record it.
-        half="both" if has_hbase and has_hdfs else "hbase" if has_hbase else "hdfs",
+        # The original records no files if it was given no paths, and HBase always.
+        half="both" if has_hbase and document.get("hdfsState") else "hbase" if has_hbase else "hdfs",
     )
 
 
@@ -188,9 +188,10 @@ class LegacyWriter:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self._refuse_unchecked()
-            halves = {"hdfs": ("hdfsState", self._files), "hbase": ("hBaseState", self._regions)}
-            held = dict(state for half, state in halves.items() if self.header.half in (half, "both"))
-            document = {"shutdownTime": self.header.shutdown_ms or 0, **held}
+            self._refuse_empty()
+            document: dict[str, Any] = {"shutdownTime": self.header.shutdown_ms or 0, "hdfsState": self._files}
+            if self.header.half != "hdfs":
+                document["hBaseState"] = self._regions
             with atomic_write(self._path) as stream:
                 json.dump(document, stream, indent=1)
                 stream.write("\n")
@@ -211,6 +212,17 @@ class LegacyWriter:
             f"cannot write {safe(str(self._path))}: the original's JSON has no place for {what}; write a Parquet FILE, "
             "with a name that does not end in .json"
         )
+
+    def _refuse_empty(self) -> None:
+        """Raise `OutputError` if a half in scope holds nothing, which the format cannot tell from one out of scope."""
+        halves = {"hdfs": ("file of HDFS", self._files), "hbase": ("stream of HBase", self._regions)}
+        for half, (what, held) in halves.items():
+            if self.header.half in (half, "both") and not held:
+                other = "hbase" if half == "hdfs" else "hdfs"
+                raise OutputError(
+                    f"cannot write {safe(str(self._path))}: no {what} was found, and the original's JSON cannot say so;"
+                    f" write a Parquet FILE, with a name that does not end in .json, or --only {other}"
+                )
 
     def write(self, rows: pa.RecordBatch | pa.Table) -> None:
         """Take rows of any kinds in any order."""

@@ -193,14 +193,37 @@ def test_written_as_the_original_wrote_it(tmp_path: Path) -> None:
     assert {row["region"]: row["write_ms"] for row in rows_of(path, "stream")}["r2"] == 3
 
 
-def test_a_half_without_entries_is_in_scope_unless_it_was_left_out(tmp_path: Path) -> None:
-    """Otherwise a master without trackers, or an empty folder, would be a half that nobody checks."""
-    both, alone = tmp_path / "both.json", tmp_path / "alone.json"
-    with LegacyWriter(both, HEADER) as writer:
-        writer.write(batch(FILE))
-    with LegacyWriter(alone, replace(HEADER, half="hdfs")) as writer:
-        writer.write(batch(FILE))
-    assert (read_header(both).half, read_header(alone).half) == ("both", "hdfs")
+@pytest.mark.parametrize(
+    ("half", "rows", "held"),
+    [("both", (FILE, STREAM), "both"), ("hdfs", (FILE,), "hdfs"), ("hbase", (STREAM,), "hbase")],
+)
+def test_the_halves_that_were_recorded_are_in_scope(
+    tmp_path: Path, half: str, rows: tuple[dict[str, Any], ...], held: str
+) -> None:
+    with LegacyWriter(tmp_path / "f.json", replace(HEADER, half=half)) as writer:
+        writer.write(batch(*rows))
+    assert read_header(tmp_path / "f.json").half == held
+
+
+@pytest.mark.parametrize(
+    ("half", "row", "words"),
+    [("both", FILE, "no stream of HBase"), ("both", STREAM, "no file of HDFS"), ("hdfs", STREAM, "no file of HDFS")],
+)
+def test_a_half_in_which_nothing_was_found_is_not_written(
+    tmp_path: Path, half: str, row: dict[str, Any], words: str
+) -> None:
+    """A master without trackers, or an empty folder, would be a half that nobody checks."""
+    writer = LegacyWriter(tmp_path / "f.json", replace(HEADER, half=half))
+    with pytest.raises(OutputError, match=words), writer:
+        writer.write(batch(row))
+    assert not (tmp_path / "f.json").exists()
+
+
+def test_a_file_of_the_original_without_regions_is_asked_for_them(tmp_path: Path) -> None:
+    """It always records HBase, and no files if it is given no paths."""
+    files = {"/a": f"MD5:{MD5}"}
+    assert read_header(save(tmp_path / "f", {"hBaseState": {}, "hdfsState": files})).half == "both"
+    assert read_header(save(tmp_path / "f", {"hBaseState": {"r": 1}, "hdfsState": {}})).half == "hbase"
 
 
 @pytest.mark.parametrize(
