@@ -90,6 +90,8 @@ def test_killed_while_the_state_table_is_away(fragile: Pair, status: Path) -> No
     Rows come one after another until then: there is no moment at which a copy made now and then would hold them all.
     """
     fragile.create_table("dark3", {"f": 1})
+    # A server that is killed before it could record that it opened the table's regions is a false alarm that is known.
+    assert tool_here("run", "-o", status, "--only", "hbase", conf=fragile.slave).exit_code == 0
     fragile.slave.admin.disable_table(STATE_TABLE)
     try:
         rows = count()
