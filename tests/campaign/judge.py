@@ -171,7 +171,9 @@ class Judge:
     # -- the tool
 
     def _write(self, witnesses: Sequence[str | Path], *more: str) -> Result:
-        limits = [word for table in self.in_scope() for word in ("--table", table)]
+        # A table that is named and not replicated is a doubt.
+        replicated = [table for table in self.in_scope() if any(TABLES[table.split("_")[0]].values())]
+        limits = [word for table in replicated for word in ("--table", table)]
         asked = [word for place in witnesses for word in ("--witness", str(place))]
         out = ("-o", str(self._file), "--only", "hbase", *more)
         return tool_here("run", "-m", *out, *limits, *asked, conf=self.arena.master)
