@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -260,7 +260,7 @@ def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], 
         *_run_findings(bare),
         *settings.findings,
         *_table_gaps(ours["table"], theirs["table"]),
-        *_scope_findings(bare.filters, tables),
+        *_scope_findings(bare.filters, tables, queues.left_out),
     )
     compared = {table.table for table in tables if table.replicated}
     is_settled = bool(compared) and compared <= equal
@@ -453,11 +453,16 @@ def _table_gaps(ours: list[Row], theirs: list[Row]) -> list[Finding]:
     return found if theirs else [*found, Finding("slave-tables-unknown")]
 
 
-def _scope_findings(filters: tuple[TableFilter, ...], tables: tuple[TableFacts, ...]) -> list[Finding]:
-    """Return findings for a table in scope that a side's file does not hold, or that is not replicated."""
+def _scope_findings(
+    filters: tuple[TableFilter, ...], tables: tuple[TableFacts, ...], left_out: Collection[str]
+) -> list[Finding]:
+    """Return findings for a table in scope that a side's file does not hold, or that is not replicated.
+
+    FILE may be for several slaves: `left_out` are tables that the peer to this one leaves out, which is told anyway.
+    """
     user, master, slave = filters
     wanted = master if user.everything else user
-    replicated = {table.table for table in tables if table.replicated}
+    replicated = {table.table for table in tables if table.replicated} | set(left_out if user.everything else ())
     spaces = {namespace_of(table) for table in replicated}
     found = [] if master.covers(wanted) else [Finding("not-recorded", note=f"master|{master}")]
     if not slave.covers(wanted):

@@ -61,6 +61,8 @@ class QueueFacts:
     """Other crashed origins: what is left to ship, or why the queues do not settle them."""
     undrained: frozenset[int] = frozenset()
     """Those whose WALs were being split or shipped when the queues were read: a later read may settle them."""
+    left_out: tuple[str, ...] = ()
+    """Tables of the master that the peer does not replicate."""
     strays: tuple[str, ...] = ()
     """WALs, in a queue or archived, of servers that the state table does not know, each in words."""
     loads_from_ms: int | None = None

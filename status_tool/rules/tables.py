@@ -458,6 +458,7 @@ _SLAVE_EVENTS = {
     "first_written_by": optional(map_of(is_number)),
     "deleted_by": optional(map_of(is_number)),
     "dropped_ms": optional(map_of(is_number)),
+    "raised_ms": optional(map_of(is_number)),
 }
 
 
@@ -493,10 +494,12 @@ class _SlaveTable:
         """Return True if it is known to have held something before a time."""
         return moment_ms is not None and self.held_from_ms is not None and self.held_from_ms < moment_ms
 
-    def replicates(self, family: str) -> bool:
-        """Return True if the family is known to have the replication scope 1 there."""
+    def replicates(self, family: str, from_ms: int | None) -> bool:
+        """Return True if the family is known to have the replication scope 1 there, and to have had it since a time."""
         families: Any = self.descriptor.get("families")
-        return isinstance(families, dict) and _scope(families.get(family), unknown=0) == 1
+        raised_ms = (self.descriptor.get("raised_ms") or {}).get(family, 0)
+        is_known = isinstance(families, dict) and _scope(families.get(family), unknown=0) == 1
+        return is_known and not is_later(raised_ms, from_ms)
 
     def seen(self, question: TableQuestion, table: str) -> Seen:
         """Return what the trackers have seen of the table, with what its regions' ledgers and its state table show."""
@@ -605,13 +608,15 @@ def _own_writes(table: _Table, now: Seen, expected: Seen) -> int | None:
     """Return when clients of the slave itself last wrote to its table, which nobody told; None if that is in order.
 
     It is where the slave ships all of it itself, so that its clients are meant to write to it, and has done so since
-    the first of these writes, or the newest one that is accepted: nobody was told of any before the peer was there.
+    the first of these writes, or the newest one that is accepted: nobody was told of any before the peer was there, nor
+    of those that bypass the WAL.
     """
     from_ms = latest(table.here.first_own_ms(table.question.slave_id), expected.own_ms)
-    is_in_order = table.name in table.question.accepted_drift or all(
-        table.here.replicates(family) and table.question.is_passed_on(table.name, family, from_ms)
+    is_passed_on = (table.here.descriptor.get("skipped_ms") or 0) <= (expected.own_ms or 0) and all(
+        table.here.replicates(family, from_ms) and table.question.is_passed_on(table.name, family, from_ms)
         for family in table.families
     )
+    is_in_order = is_passed_on or table.name in table.question.accepted_drift
     return now.own_ms if now.own_ms and not is_in_order and now.own_ms != expected.own_ms else None
 
 

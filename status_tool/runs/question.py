@@ -204,7 +204,7 @@ def question_of(
         scope=scope,
         peer=choice.peer if choice else None,
         queues=queues,
-        left_out=_left_out(master, choice.peer) if choice else (),
+        left_out=queues.left_out,
         shipped=_shipped(master, choice.peer, scope) if choice and scope.check_hbase else {},
         not_replicated=_not_replicated(master, choice.peer, scope) if choice and scope.check_hbase else None,
         clusters=_clusters(master, slave) if scope.check_hbase and not master.legacy else None,
@@ -327,6 +327,7 @@ def _queue_facts(master: SideFacts, peer: PeerFacts, scope: Scope, slave_since_m
     return dataclasses.replace(
         queue_facts(master.kind("queue"), master.kind("server"), peer, window, slave_since_ms, since_ms),
         withheld=withheld(peer, master.replicated),
+        left_out=_left_out(master, peer),
         families=family_filter(peer),
         own_shipping=own_shipping(peer),
     )

@@ -219,10 +219,13 @@ def refuse_emptied(before: TableEvents, now: TableEvents, only: TableFilter) -> 
 
 def _is_emptied(then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     """Return True for a table that holds something. The spool may have told more before than the table does now."""
-    dropped = then.get("dropped_ms", {})
-    is_born = now["born_ms"] not in (None, then.get("born_ms"))
-    is_dropped = any(dropped.get(family) != moment for family, moment in now["dropped_ms"].items())
-    return now["arrived_ms"] is not None and (is_born or is_dropped)
+    dropped, arrived_ms, born_ms = then.get("dropped_ms", {}), now["arrived_ms"], now["born_ms"] or 0
+    if arrived_ms is None:
+        return False
+    # The only birth, before the first arrival, took nothing away: the table is new.
+    is_new = now["first_born_ms"] == born_ms <= arrived_ms
+    is_dropped = any(moment > dropped.get(family, 0) for family, moment in now["dropped_ms"].items())
+    return is_dropped or (born_ms > (then.get("born_ms") or 0) and not is_new)
 
 
 def refuse_other(table: str, before: Generation, now: Generation) -> None:

@@ -182,6 +182,22 @@ def test_a_slave_that_ships_the_table_itself_has_clients_of_its_own(peer: dict[s
     assert check(rows[0], [*rows[1], back]).verdict is verdict
 
 
+@pytest.mark.parametrize(
+    ("events", "verdict"),
+    [
+        ({"raised_ms": {"f": 15_000}}, Verdict.COMPLETE),
+        ({"raised_ms": {"f": 15_001}}, Verdict.UNVERIFIABLE),
+        ({"skipped_ms": 1}, Verdict.UNVERIFIABLE),
+    ],
+)
+def test_own_writes_that_no_peer_of_the_slave_could_ship(events: dict[str, Any], verdict: Verdict) -> None:
+    """Before the family's scope was raised there, and beside the WAL, whatever peer has been there all the time."""
+    theirs = {**TABLE, "arrived_ms": 1, "written_by": {"": 20_000}, "first_written_by": {"": 15_000}, **events}
+    back = {"kind": "peer", "name": "back", "detail": json.dumps({"id": "back", "created_ms": 1})}
+    rows = (changed(OURS, "table", detail=json.dumps(TABLE)), changed(THEIRS, "table", detail=json.dumps(theirs)))
+    assert check(rows[0], [*rows[1], back]).verdict is verdict
+
+
 def test_a_table_without_scope_on_the_slave_is_told_to_nobody() -> None:
     """Whatever peers the slave has."""
     local = {name: {**options, "scope": 0} for name, options in TABLE["families"].items()}

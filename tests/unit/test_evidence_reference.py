@@ -852,6 +852,11 @@ def test_tables_that_the_file_is_limited_to_are_in_scope() -> None:
         ("not-replicated", "ns:typo"),
         ("not-replicated", None),
     }
+    # FILE is for another slave as well; but a table that is asked for here is asked of this peer.
+    master, facts = replace(master, namespaces=()), QueueFacts(left_out=("ns:typo",))
+    assert check(master=master, queues=facts).problems == ()
+    asked = replace(HBASE, tables=frozenset({"ns:t", "ns:typo"}))
+    assert only(check(master=master, queues=facts, scope=asked)).code == "not-replicated"
 
 
 def test_a_later_word_replaces_the_one_before_and_a_proof_by_rows_either() -> None:

@@ -695,7 +695,11 @@ def test_a_table_of_which_a_region_lost_its_rows_is_no_evidence(
         ({"born_ms": 5}, {"born_ms": 5, "arrived_ms": 9}, False),
         ({"born_ms": 5, "dropped_ms": {"f": 9}}, {"arrived_ms": 9}, False),
         ({}, {"born_ms": 9}, False),
-        ({}, {"born_ms": 9, "arrived_ms": 10}, True),
+        ({}, {"born_ms": 9, "first_born_ms": 9, "arrived_ms": 10}, False),
+        ({}, {"born_ms": 9, "first_born_ms": 5, "arrived_ms": 10}, True),
+        ({}, {"born_ms": 9, "first_born_ms": 9, "arrived_ms": 8}, True),
+        ({"born_ms": 9, "arrived_ms": 7}, {"born_ms": 5, "arrived_ms": 7}, False),
+        ({"dropped_ms": {"f": 12}}, {"dropped_ms": {"f": 9}, "arrived_ms": 7}, False),
     ],
 )
 def test_a_table_that_is_emptied_while_its_segments_are_read_is_read_again(

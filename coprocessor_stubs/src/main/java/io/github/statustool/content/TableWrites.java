@@ -16,8 +16,9 @@ import org.apache.hadoop.hbase.wal.WALEdit;
 
 /**
  * The newest writes to a table, from its WAL entries: by the clusters that they have passed, of any write and of any
- * delete, with the first one that this JVM saw; and of any cell with tags (a TTL, ACL or label of its own), which replication drops unless its codec keeps
- * tags. The newest write is exact, the others may be a few seconds old. A bulk load is a write without a delete.
+ * delete, with the first one that this JVM saw; and of any cell with tags (a TTL, ACL or label of its own), which
+ * replication drops unless its codec keeps tags. The newest write is exact, the others may be a few seconds old. A bulk
+ * load is a write without a delete.
  */
 public final class TableWrites {
   /** Minimum time between two examinations of cells for deletes or tags; the accuracy of their times. */

@@ -313,10 +313,10 @@ final class Flusher {
     return health.json(observed.applied.pendingCount(), shipping);
   }
 
-  /** Writes the changes, which stay pending: whether the table kept them shows when the servers' rows are written. */
   /**
-   * Writes changes, events of tables before all others: who reads that a new region is open, or what its table has been
-   * sent, finds that the table was emptied.
+   * Writes the changes, which stay pending: whether the table kept them shows when the servers' rows are written. Events
+   * of tables come before all others: who reads that a new region is open, or what its table has been sent, finds that
+   * the table was emptied.
    */
   private static void put(StateStore store, List<Change> changes) throws IOException {
     Map<Boolean, List<StateRow>> rows = rowsOf(changes).stream()

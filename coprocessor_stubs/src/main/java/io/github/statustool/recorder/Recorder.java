@@ -353,7 +353,7 @@ public final class Recorder {
   private void spool(List<ServerRole> of, boolean end) {
     try {
       flusher.spool(spool, of, end);
-      LOG.info("status-tool: state of {} spooled to {}", of, settings.spoolDir());
+      LOG.info("status-tool: state of {} spooled below {}", of, settings.spoolDir());
     } catch (IOException e) {
       health.failedWrite("spooling the state of " + of, e);
     }
