@@ -14,7 +14,7 @@ from status_tool.clients.zookeeper import ZooKeeper, peer_cluster_id
 from status_tool.digests.digest import FOREVER, Family
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.rules.descriptors import TTL_FOREVER
-from status_tool.rules.peers import PeerFacts, leads_to, parse_peer, ships, withheld
+from status_tool.rules.peers import PeerFacts, leads_to, parse_peer, shipped, ships
 from status_tool.sources.state_table import StateTable, now_ms
 from status_tool.vocabulary.details import fits, is_flag, is_number, is_text
 
@@ -124,14 +124,13 @@ def shipped_families(
 
 def families_by(peers: Sequence[PeerFacts], table: str, families: set[str]) -> list[str]:
     """Return those of a table's families that one of the peers ships; raises `ConfigurationError` for none."""
-    left_out: list[set[str]] = [set(withheld(peer, {table: families}).get(table, ())) for peer in peers]
-    shipped = sorted(name for name in families if any(name not in out for out in left_out))
-    if not shipped:
+    found = {name for peer in peers for name in shipped(peer, {table: families}).get(table, ())}
+    if not found:
         raise ConfigurationError(
             f"no replication peer of the master ships a replicated family of table {table} to the slave "
             f"({', '.join(sorted(families))}): nothing to compare; see `status-tool topology`"
         )
-    return shipped
+    return sorted(found)
 
 
 def comparable(

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from status_tool.errors import UsageError
-from status_tool.rules.peers import PeerFacts, leads_to, own_shipping
+from status_tool.rules.peers import PeerFacts, is_astray, leads_to, own_shipping
 from status_tool.vocabulary.verdicts import Evidence, Verdict
 
 MAX_ROUTES = 1_000
@@ -98,7 +98,7 @@ def outside(stations: Sequence[Station]) -> Iterator[str]:
             if not _leads_among(peer, stations):
                 where = peer.get("endpoint") or peer.get("cluster_key") or "an unknown cluster"
                 which = "none of the clusters named here"
-                if _is_astray(peer):
+                if is_astray(peer):
                     which = "a cluster whose id could not be queried: it may be one of those named here"
                 yield f"peer {peer['id']} of {station.name} leads to {where}, which is {which}"
             elif leads_to(peer, station.cluster_id, station.cluster_key):
@@ -111,12 +111,8 @@ def astray(stations: Sequence[Station], target: str) -> list[Hop]:
         Hop(station.name, str(peer["id"]), target)
         for station in stations
         for peer in station.peers or ()
-        if station.name != target and _is_astray(peer) and not _leads_among(peer, stations)
+        if station.name != target and is_astray(peer) and not _leads_among(peer, stations)
     ]
-
-
-def _is_astray(peer: PeerFacts) -> bool:
-    return bool(not peer.get("cluster_id") and peer.get("cluster_key"))
 
 
 def _leads_among(peer: PeerFacts, stations: Iterable[Station]) -> bool:

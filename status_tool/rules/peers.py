@@ -96,7 +96,7 @@ def choose_peer(
 def _refuse_second(chosen: PeerFacts, peers: Sequence[PeerFacts], replicated: Mapping[str, Collection[str]]) -> None:
     ours = shipped(chosen, replicated)
     for peer in peers:
-        if peer is chosen or peer.get("cluster_id") or not peer.get("cluster_key"):
+        if peer is chosen or not is_astray(peer):
             continue
         theirs = shipped(peer, replicated).items()
         only = sorted(table for table, families in theirs if set(families).difference(ours.get(table, ())))
@@ -106,6 +106,11 @@ def _refuse_second(chosen: PeerFacts, peers: Sequence[PeerFacts], replicated: Ma
                 f"cluster could not be queried for its id by `run -m`, and it ships more ({safe(few(only, 3))}): "
                 "select one with --peer ID, or write FILE again where both can be queried"
             )
+
+
+def is_astray(peer: PeerFacts) -> bool:
+    """Return True if nobody knows where a peer leads: its cluster could not be queried for its id."""
+    return bool(not peer.get("cluster_id") and peer.get("cluster_key"))
 
 
 def leads_to(peer: PeerFacts, slave_id: str, slave_key: str) -> bool:

@@ -107,8 +107,6 @@ class Question:
     """The master's peer that leads to the slave; None: HBase is not in scope, or FILE is of the original tool."""
     queues: QueueFacts
     """Proofs by the queues and the peer's configuration, and on which evidence each table rests."""
-    left_out: tuple[str, ...]
-    """Tables of the master that the peer does not replicate."""
     shipped: Mapping[str, tuple[str, ...]]
     """By table in scope, its families that the peer ships; tables without any are left out."""
     not_replicated: NotReplicated | None
@@ -122,6 +120,11 @@ class Question:
     named: tuple[NamedInside, ...]
     """Roots that lie inside what `--exclude` leaves out, and are checked."""
     notices: tuple[str, ...]
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Tables of the master that the peer does not replicate."""
+        return self.queues.left_out
 
     def answered(self, outcome: Outcome) -> Outcome:
         """Return the outcome with the question's own facts added."""
@@ -204,7 +207,6 @@ def question_of(
         scope=scope,
         peer=choice.peer if choice else None,
         queues=queues,
-        left_out=queues.left_out,
         shipped=_shipped(master, choice.peer, scope) if choice and scope.check_hbase else {},
         not_replicated=_not_replicated(master, choice.peer, scope) if choice and scope.check_hbase else None,
         clusters=_clusters(master, slave) if scope.check_hbase and not master.legacy else None,

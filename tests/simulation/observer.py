@@ -157,7 +157,7 @@ class Observation:
         for region in world.applied_regions:
             rows += codec.segments(_region_rows(store, spooled, b"s", region))
             rows += codec.unstamped(_region_rows(store, spooled, b"u", region))
-            self.refused = self.refused or _is_other(store, before) or _is_emptied(store, known)
+            self.refused = self.refused or _is_other(store, before, known)
             yield
         header = Header(
             *("slave", self.slave_id, world.now, world.now),
@@ -279,17 +279,12 @@ def _generation(store: Store) -> Generation:
     return generation_of(store.rows.get(b"b", {}), store.rows.get(b"c", {}), store.rows)
 
 
-def _is_other(store: Store, before: Generation) -> bool:
+def _is_other(store: Store, before: Generation, events: TableEvents | None = None) -> bool:
+    """Whether a read is refused; a slave's by the `events` that were read before as well."""
     try:
         refuse_other(TABLE, before, _generation(store))
-    except ConnectionFailed:
-        return True
-    return False
-
-
-def _is_emptied(store: Store, known: TableEvents) -> bool:
-    try:
-        refuse_emptied(known, codec.table_events([(EVENTS_ROW, store.rows.get(EVENTS_ROW, {}))]), TableFilter())
+        if events is not None:
+            refuse_emptied(events, codec.table_events([(EVENTS_ROW, store.rows.get(EVENTS_ROW, {}))]), TableFilter())
     except ConnectionFailed:
         return True
     return False
