@@ -58,7 +58,8 @@ class Defaults:
     def where(self) -> str:
         """The file and the profile, in words."""
         if self.file is None:
-            return f"none (looked for {', '.join(map(str, places()))})"
+            looked = ", ".join(map(str, places()))
+            return f"none (looked for {looked})" if looked else f"none ({FILE_VARIABLE}=off)"
         return f"{self.file}, profile {self.profile}" if self.profile else str(self.file)
 
 

@@ -101,6 +101,8 @@ def test_the_nearest_file_the_profile_and_the_command_line_go_before(
     assert shown(capsys, "config") | {"endpoints": []} == {
         **{"file": None, "profile": None, "options": {}, "site_folders": [], "endpoints": []}
     }
+    assert main(["config"]) == 0
+    assert f"Options file: none ({FILE_VARIABLE}=off)" in capsys.readouterr().out
 
 
 def test_the_text_names_what_is_not_known(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
