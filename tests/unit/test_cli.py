@@ -199,7 +199,14 @@ def test_help_has_every_option_in_one_group() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        *("run -i f --wait", "run -i f --rate", "rows --rate", "rows --wait", "watch -i f --every", "publish --interval"),
+        *(
+            "run -i f --wait",
+            "run -i f --rate",
+            "rows --rate",
+            "rows --wait",
+            "watch -i f --every",
+            "publish --interval",
+        ),
         *("publish --files-every", "prune f --gone-for", "queues --watch", "recovery-point --max-age"),
     ],
 )
