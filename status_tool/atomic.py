@@ -69,6 +69,14 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     return target
 
 
+def make_folder(path: str | os.PathLike[str]) -> None:
+    """Create a folder for files of its owner, unless it is there. Raises `OutputError`."""
+    try:
+        os.makedirs(path, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot write into {safe(str(path))}: {error.strerror or error}") from error
+
+
 class AtomicFile(io.RawIOBase):
     """A binary file being written under a temporary name until `commit`.
 

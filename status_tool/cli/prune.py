@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from status_tool.cli.options import on_cluster
-from status_tool.cli.run_options import with_options
+from status_tool.cli.run_options import MOST, with_options
 from status_tool.clients.config import Settings
 from status_tool.printable import safe
 from status_tool.status_file.signature import read_key
@@ -36,7 +36,9 @@ def prune(
     ],
     gone_for: Annotated[
         float,
-        typer.Option("--gone-for", metavar="DAYS", min=0, help="Keep rows of servers that ended later than this."),
+        typer.Option(
+            "--gone-for", metavar="DAYS", min=0, max=MOST, help="Keep rows of servers that ended later than this."
+        ),
     ] = DEFAULT_DAYS,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be dropped.")] = False,
     *,

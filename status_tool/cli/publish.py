@@ -12,7 +12,7 @@ from status_tool.cli.defaults import command_defaults
 from status_tool.cli.help_groups import write_groups
 from status_tool.cli.modes import check_options, given_of
 from status_tool.cli.repeated import RoundParameters, plain, run_command
-from status_tool.cli.run_options import DECLARED, OPTIONS, Mode, with_options
+from status_tool.cli.run_options import DECLARED, MOST, OPTIONS, Mode, with_options
 from status_tool.cli.signals import loading
 from status_tool.cli.targets import refuse_overwriting
 from status_tool.errors import UsageError
@@ -45,7 +45,11 @@ def publish(
     interval: Annotated[
         float,
         typer.Option(
-            "--interval", metavar="SECONDS", min=1, help="Time between rounds (default 30), give or take 10 %."
+            "--interval",
+            metavar="SECONDS",
+            min=1,
+            max=MOST,
+            help="Time between rounds (default 30), give or take 10 %.",
         ),
     ] = DEFAULT_INTERVAL_S,
     files_every: Annotated[
@@ -54,6 +58,7 @@ def publish(
             "--files-every",
             metavar="MINUTES",
             min=0,
+            max=MOST,
             help="How often to include the checksums of HDFS files (default: never).",
         ),
     ] = None,

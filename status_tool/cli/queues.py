@@ -13,7 +13,7 @@ import typer
 
 from status_tool.atomic import check_targets
 from status_tool.cli.options import on_cluster
-from status_tool.cli.run_options import with_options
+from status_tool.cli.run_options import MOST, with_options
 from status_tool.clients.config import Settings
 from status_tool.errors import ConfigurationError
 from status_tool.printable import counted, duration, iso, safe
@@ -30,7 +30,9 @@ def queues(
     settings: Settings,
     watch: Annotated[
         float,
-        typer.Option("--watch", metavar="SECONDS", min=0, help="Read twice: a queue that does not move is stuck."),
+        typer.Option(
+            "--watch", metavar="SECONDS", min=0, max=MOST, help="Read twice: a queue that does not move is stuck."
+        ),
     ] = 0.0,
     *,
     peer: str | None,

@@ -10,7 +10,7 @@ import typer
 from status_tool.atomic import check_targets
 from status_tool.cli.options import on_cluster, show_as
 from status_tool.cli.run import spark_settings_of, streams_of
-from status_tool.cli.run_options import with_options
+from status_tool.cli.run_options import MOST, with_options
 from status_tool.cli.signals import loading
 from status_tool.clients.config import Settings
 from status_tool.spark import jvm
@@ -32,6 +32,7 @@ def recovery_point(
             "--max-age",
             metavar="SECONDS",
             min=0,
+            max=MOST,
             help="How old the point may be (default: three intervals of publish).",
         ),
     ] = None,

@@ -9,7 +9,7 @@ import typer
 
 from status_tool.cli.options import on_cluster, show_as
 from status_tool.cli.run import DEFAULT_MAX_PROBLEMS
-from status_tool.cli.run_options import with_options
+from status_tool.cli.run_options import MOST, with_options
 from status_tool.clients.config import Settings, load_site
 from status_tool.errors import UsageError
 from status_tool.vocabulary.names import plain_name
@@ -31,7 +31,7 @@ def rows(
     settings: Settings,
     rate: Annotated[
         float | None,
-        typer.Option("--rate", metavar="MB", min=0.001, help="At most N MB per second and region server."),
+        typer.Option("--rate", metavar="MB", min=0.001, max=MOST, help="At most N MB per second and region server."),
     ] = None,
     show_values: Annotated[bool, typer.Option("--show-values", help="Print the values of cells that differ.")] = False,
     **options: Any,

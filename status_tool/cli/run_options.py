@@ -20,6 +20,8 @@ from status_tool.clients.config import HdfsClient
 Command = TypeVar("Command", bound=Callable[..., Any])
 MOST_PROBLEMS = 1_000_000
 """Held in memory; the complete lists are not."""
+MOST = 1e9
+"""Bound on every number with a fraction, because nothing can wait for infinity: 31 years in seconds."""
 
 
 class Half(StrEnum):
@@ -189,6 +191,7 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
             "--wait",
             metavar="SECONDS",
             min=0,
+            max=MOST,
             help="With -m (default 60): how long to wait for every region server to flush. With -i (default 0): "
             "how long to check again until complete.",
             modes=CLUSTER,
@@ -359,6 +362,7 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
             "--rate",
             metavar="N",
             min=0.1,
+            max=MOST,
             help="At most N NameNode requests a second.",
             modes=CLUSTER,
             half="hdfs",

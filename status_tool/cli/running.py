@@ -145,7 +145,7 @@ def write_file(
         print(json.dumps(_summary(written, output)))
         return 0
     counts = ", ".join(f"{count} {kind}" for kind, count in sorted(written.rows.items()))
-    print(f"Wrote {output}: the {request.side}'s status ({counts}), cut {iso(written.header.cut_ms)}")
+    print(f"Wrote {safe(str(output))}: the {request.side}'s status ({counts}), cut {iso(written.header.cut_ms)}")
     return 0
 
 

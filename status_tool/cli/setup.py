@@ -136,7 +136,7 @@ def setup(
         if witness_znode is not None or master_zookeeper is not None:
             option = "--master-zookeeper" if witness_znode is None else "--witness"
             raise UsageError(f"--jar-to only puts the jar into a folder: leave {option} out")
-        typer.echo(f"Wrote {_put_jar(jar_to)}: copy it into HBase's lib folder on every region server")
+        typer.echo(f"Wrote {safe(str(_put_jar(jar_to)))}: copy it into HBase's lib folder on every region server")
         return 0
     if witness_znode is not None and not check:
         raise UsageError("--witness only looks: give --check, too")

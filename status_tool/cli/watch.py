@@ -13,7 +13,7 @@ from status_tool.cli.help_groups import write_groups
 from status_tool.cli.modes import check_options, given_of, refusal
 from status_tool.cli.options import unset
 from status_tool.cli.repeated import RoundParameters, plain, run_command
-from status_tool.cli.run_options import DECLARED, OPTIONS, Mode
+from status_tool.cli.run_options import DECLARED, MOST, OPTIONS, Mode
 from status_tool.cli.signals import loading
 from status_tool.cli.targets import refuse_overwriting
 from status_tool.errors import UsageError
@@ -36,7 +36,9 @@ def watch(
     ] = None,
     every: Annotated[
         float,
-        typer.Option("--every", metavar="SECONDS", min=1, help="Time between rounds (default 300), give or take 10 %."),
+        typer.Option(
+            "--every", metavar="SECONDS", min=1, max=MOST, help="Time between rounds (default 300), give or take 10 %."
+        ),
     ] = DEFAULT_EVERY_S,
     rounds: Annotated[
         int | None, typer.Option("--rounds", metavar="N", min=1, help="End after N rounds; otherwise a signal ends it.")

@@ -118,12 +118,17 @@ def _rpc_url(nodes: Sequence[_NameNode]) -> str | None:
 
 
 def rpc_properties(site: Mapping[str, str]) -> dict[str, str]:
-    """Return the site's properties with those that only Hadoop's client needs: the servers' files may lack them."""
+    """Return the site's properties with those that only Hadoop's client needs: the servers' files may lack them.
+
+    By itself a client that reads from observers knows only what was there at its first request, which precedes the cut:
+    it is to catch up with the active NameNode before each.
+    """
     services = {key.removeprefix("dfs.ha.namenodes.") for key in site if key.startswith("dfs.ha.namenodes.")}
     provider = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
     added = {f"dfs.client.failover.proxy.provider.{service}": provider for service in services}
+    ours = {f"dfs.client.failover.observer.auto-msync-period.{service}": "0" for service in services}
     names = ",".join(dict.fromkeys([*_services(site), *sorted(services)]))
-    return {**added, **site, **({"dfs.nameservices": names} if names else {})}
+    return {**added, **site, **ours, **({"dfs.nameservices": names} if names else {})}
 
 
 def _undirected(site: Mapping[str, str]) -> tuple[str, ...]:

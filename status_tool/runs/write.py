@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from status_tool import atomic
-from status_tool.atomic import atomic_write
+from status_tool.atomic import atomic_write, make_folder
 from status_tool.clients.config import HDFS_PATHS_KEY, Settings
 from status_tool.clients.delegation_tokens import no_token_left
 from status_tool.clients.hdfs_native import no_process_left
@@ -312,8 +312,8 @@ def source_of(gathered: Snapshot, *more: Source) -> Source:
 
 
 def dump_rows(batches: Iterable[pa.RecordBatch], debug_dir: Path) -> None:
-    """Write rows as JSON lines, one file per kind."""
-    debug_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """Write rows as JSON lines, one file per kind. Raises `OutputError`."""
+    make_folder(debug_dir)
     with ExitStack() as files:
         streams: dict[str, TextIO] = {}
         for row in _json_rows(batches):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 import struct
 import uuid
 import zlib
@@ -182,6 +183,8 @@ _UUID = struct.Struct("<QQ")
 _ATTEMPTS = 10
 _LOG, _RUNS = ".log", ".runs"
 _KINDS = (_LOG, ".set", _RUNS)
+_NAME = re.compile(r"([0-9]+)(?:-([0-9]+))?(?:\.log|\.set|\.runs)")
+"""Of a file with arrivals: the number of its first log, and of its last if it has several. A folder may have others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,9 +315,8 @@ def _current(folder: Path) -> list[tuple[Path, int, int]]:
     """Return the files with their first and last numbers, without those of which a crash has left a successor, too."""
     found = list[tuple[Path, int, int]]()
     for path in folder.iterdir():
-        if path.suffix in _KINDS:
-            first, _, last = path.stem.partition("-")
-            found.append((path, int(first), int(last or first)))
+        if (name := _NAME.fullmatch(path.name)) is not None:
+            found.append((path, int(name[1]), int(name[2] or name[1])))
     # Of two with one number, the later kind has all that the other has.
     found.sort(key=lambda one: (one[1], -one[2], -_KINDS.index(one[0].suffix)))
     reach, current = 0, list[tuple[Path, int, int]]()

@@ -9,8 +9,7 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from status_tool.atomic import atomic_write
-from status_tool.errors import OutputError
+from status_tool.atomic import atomic_write, make_folder
 from status_tool.printable import safe_json
 from status_tool.rules.origins import origin_name
 from status_tool.spark.verify import Verification
@@ -37,10 +36,7 @@ def write_debug(check: Verification, directory: Path) -> None:
 
     Rows stream through the driver, a partition at a time. Raises OutputError where a file cannot be written.
     """
-    try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"cannot write into {directory}: {error.strerror or error}") from error
+    make_folder(directory)
     for name, rows in debug_rows(check).items():
         _write(directory / f"{name}.jsonl", _lines(rows))
     _write(directory / "servers.jsonl", _server_lines(check))

@@ -21,17 +21,18 @@ _PARTS = re.compile(r"\[!?+\]?+[^\]]*+\]|.", re.DOTALL)
 """The parts of a glob. A `]` that comes first in a bracket does not close it, and an open bracket is a plain `[`."""
 _NOTHING = r"[^\s\S]"
 
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?(?=/)")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:(?<!file:)//[^/]*\Z|(?://[^/]*)?(?=/))")
+"""An authority alone is the root of its HDFS. A local disk has none: `file://data` lacks a slash."""
 _SYSTEM = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(?=/|\Z)")
 
 
 def strip_uri(path: str) -> str:
-    """Return `path` without scheme and authority, normalised: `hdfs://nn:8020/a//b/` → `/a/b`.
+    """Return `path` without scheme and authority, normalised: `hdfs://nn:8020/a//b/` → `/a/b`, `hdfs://nn` → `/`.
 
     Not by URL parsing: `#`, `?` and `%` are plain characters in HDFS paths.
     """
     found = _URI.match(path)
-    bare = path[found.end() :] if found else path
+    bare = path[found.end() :] or "/" if found else path
     return "/" + posixpath.normpath(bare).lstrip("/") if bare.startswith("/") else bare
 
 

@@ -306,6 +306,14 @@ def test_a_folder_of_which_a_crash_has_left_more_is_read_once(tmp_path: Path) ->
         read_arrivals(PRUNED, Mark(3, 1))
 
 
+def test_files_of_others_in_a_folder_are_left_alone(tmp_path: Path) -> None:
+    """Its disk may be a file system of its own, and somebody may have put a note there."""
+    copy = Path(shutil.copytree(FOLDER, tmp_path / "copy"))
+    for name in ("notes.log", "before.set", "1-.runs", "lost+found"):
+        (copy / name).write_bytes(b"x")
+    assert read_arrivals(copy) == read_arrivals(FOLDER)
+
+
 def test_a_log_that_became_a_set_while_the_folder_was_listed_is_missed_by_nobody(tmp_path: Path) -> None:
     """A listing may have neither, and the next log, which reaches further than what was acknowledged."""
     copy = Path(shutil.copytree(FOLDER, tmp_path / "copy"))

@@ -196,6 +196,25 @@ def test_help_has_every_option_in_one_group() -> None:
     assert headings == [*OPTION_GROUPS, "Examples", "Exit codes"]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(
+            "run -i f --wait",
+            "run -i f --rate",
+            "rows --rate",
+            "rows --wait",
+            "watch -i f --every",
+            "publish --interval",
+        ),
+        *("publish --files-every", "prune f --gone-for", "queues --watch", "recovery-point --max-age"),
+    ],
+)
+def test_no_number_is_infinite(line: str) -> None:
+    """Nothing can wait for so long, and JSON has no such number."""
+    assert_refused(tool_here(*line.split(), "inf"), f"Invalid value for '{line.split()[-1]}'")
+
+
 def test_an_own_fault_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even a bug of ours shows no traceback unless STATUS_TOOL_TRACEBACK is set."""
     monkeypatch.setattr("status_tool.cli.run.settings_of", lambda *_: 1 / 0)

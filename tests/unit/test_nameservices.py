@@ -312,6 +312,17 @@ def test_hadoops_client_finds_every_name_service() -> None:
     assert "dfs.nameservices" not in rpc_properties(SiteConfig({RPC: "n:1"}))
 
 
+def test_hadoops_client_reads_nothing_stale_from_an_observer() -> None:
+    """It would go by what was there at its first request; 0 lets it catch up before each."""
+    period = "dfs.client.failover.observer.auto-msync-period"
+    site = ha("a", "n", "m") | {
+        "dfs.client.failover.proxy.provider.a": "org.apache.hadoop.hdfs.server.namenode.ha.ObserverReadProxyProvider",
+        f"{period}.a": "1h",
+    }
+    found = rpc_properties(SiteConfig(site | ha("b", "o")))
+    assert (found[f"{period}.a"], found[f"{period}.b"]) == ("0", "0")
+
+
 OPERATIONS = ("GETFILESTATUS", "LISTSTATUS_BATCH", "GETFILECHECKSUM")
 
 

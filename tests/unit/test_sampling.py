@@ -246,3 +246,6 @@ def test_a_master_that_is_not_sampled_says_why_if_asked(
     for asks, told in ((True, f"status-tool: --sample: FILE holds no samples of rows: {why}\n"), (False, "")):
         write_file(SETTINGS, request, Path("f"), None, False, None, asks_samples=asks)
         assert capsys.readouterr().err == told
+    # A name that is not UTF-8.
+    write_file(SETTINGS, request, Path("f\udcff"), None, False, None)
+    assert capsys.readouterr().out.startswith(r"Wrote f\udcff: the master's status")

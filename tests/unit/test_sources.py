@@ -557,6 +557,8 @@ def test_paths() -> None:
     """Without scheme and authority, normalised; roots inside roots are listed once."""
     assert plain_path("hdfs://nn:8020/a//b/") == "/a/b"
     assert plain_path("/") == "/"
+    assert plain_path("hdfs://nn") == plain_path("hdfs://nn/") == plain_path("hdfs:///") == "/"
+    assert plain_path("file://d") == "/d"
     assert outermost(["/a/b", "/a", "/ab", "/a"]) == ["/a", "/ab"]
     assert outermost(["/", "/x"]) == ["/"]
 

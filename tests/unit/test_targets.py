@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from status_tool.cli.targets import INPUTS, OUTPUTS
+from status_tool.errors import OutputError
+from status_tool.runs.write import dump_rows
 from tests.pair import REPOSITORY, tool_environment, tool_here
 from tests.unit.test_cli import assert_refused
 
@@ -179,3 +181,9 @@ def test_every_option_that_names_a_file_is_known() -> None:
     assert asked == {*targets.INPUTS, *targets.OUTPUTS, *targets.SITE_FOLDERS, "debug_dir", "folder"}
     assert {*targets.INPUTS} & {*targets.OUTPUTS} == set()
     assert set(OUTPUTS) >= {"history", "log_file"}
+
+
+def test_a_debug_dir_that_cannot_be_made_is_told(proof: Path) -> None:
+    """By `run -m`, too, which dumps what it has written."""
+    with pytest.raises(OutputError, match=r"cannot write into master\.status: File exists"):
+        dump_rows([], Path(proof.name))
