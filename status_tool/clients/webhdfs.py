@@ -301,7 +301,7 @@ class WebHdfs(FileClient):
         It answers reads (`NameNodeHAContext.allowStaleReads`) with a namespace that may lag, and WebHDFS carries no
         state id by which Hadoop's own client is made to wait.
         """
-        if len(self._namenodes) > 1 and at not in self._observers:
+        if at not in self._observers:
             status = self._namenodes[at].bean(NAMENODE_STATUS) or {}
             self._observers[at] = status.get("State") == "observer"
         return self._observers.get(at, False)

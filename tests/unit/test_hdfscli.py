@@ -155,13 +155,14 @@ def test_the_environments_proxy_is_used_for_both_legs(server: Server, monkeypatc
     client = WebHdfs(HdfsEndpoint(("http://namenode.invalid:9870",), "me"), patience_s=0)
     server.body = json.dumps({"Location": "http://datanode.invalid:9864/webhdfs/v1/f?op=OPEN"}).encode()
     client.start_of("/f")
-    assert [headers["Host"] for headers in server.sent] == ["namenode.invalid:9870", "datanode.invalid:9864"]
+    hosts = ["namenode.invalid:9870"] * 2 + ["datanode.invalid:9864"]
+    assert [headers["Host"] for headers in server.sent] == hosts
     assert client_of(server.url, "me", 2, (5, 5)).ask("GETFILESTATUS", "/f") == json.loads(server.body)
     assert server.sent.pop()["Host"] == server.url.removeprefix("http://"), "loopback needs none"
     monkeypatch.setenv("no_proxy", ".invalid")
     with pytest.raises(ConnectionFailed, match="cannot reach the NameNode"):
         WebHdfs(client.endpoint, patience_s=0).status("/f")
-    assert len(server.sent) == 2
+    assert len(server.sent) == len(hosts)
 
 
 def test_a_bean(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +185,7 @@ def test_tls_of_both_legs(server: Server, tmp_path: Path) -> None:
     server.body = json.dumps({"Location": f"{server.url}/datanode"}).encode()
     trusted = read_trust(Path(f"{good}.crt"))
     assert WebHdfs(HdfsEndpoint((server.url,), "me", trusted)).start_of("/f")[0] == server.body
-    assert server.paths == ["/webhdfs/v1/f", "/datanode"]
+    assert server.paths == ["/jmx", "/webhdfs/v1/f", "/datanode"]
     strangers = HdfsEndpoint((server.url,), "me", read_trust(Path(f"{other}.crt")))
     with pytest.raises(ConnectionFailed, match=r"https://127\.0\.0\.1:\d+ cannot be reached: .*--cacert FILE"):
         WebHdfs(strangers).status("/f")
@@ -200,7 +201,7 @@ def test_servers_that_ask_for_a_certificate(server: Server, tmp_path: Path) -> N
     server.body = json.dumps({"Location": f"{server.url}/datanode"}).encode()
     own = read_trust(Path(f"{good}.crt"), mine)
     assert WebHdfs(HdfsEndpoint((server.url,), "me", own)).start_of("/f")[0] == server.body
-    assert server.paths == ["/webhdfs/v1/f", "/datanode"]
+    assert server.paths == ["/jmx", "/webhdfs/v1/f", "/datanode"]
     assert "BEGIN" not in repr(own) + repr(HdfsEndpoint((server.url,), "me", own))
     for trust, message in (
         (read_trust(Path(f"{good}.crt")), "--cert FILE names yours"),

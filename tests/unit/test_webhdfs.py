@@ -276,14 +276,15 @@ def test_a_standby_is_passed_over(fake: FakeHdfs) -> None:
     assert status["type"] == "DIRECTORY"
 
 
-def test_an_observer_is_passed_over(fake: FakeHdfs) -> None:
-    """What it lists may lag behind the active one."""
-    both = HdfsEndpoint((fake.url, "http://127.0.0.1:1"), "me")
+@pytest.mark.parametrize("more", [(), ("http://127.0.0.1:1",)])
+def test_an_observer_is_passed_over(fake: FakeHdfs, more: tuple[str, ...]) -> None:
+    """What it lists may lag behind the active one, also if only the observer is named."""
+    named = HdfsEndpoint((fake.url, *more), "me")
     for fake.state in ("active", "standby", ""):
-        assert WebHdfs(both, patience_s=0).status("/data") is not None
+        assert WebHdfs(named, patience_s=0).status("/data") is not None
     fake.state = "observer"
     with pytest.raises(ConnectionFailed):
-        WebHdfs(both, patience_s=0).status("/data")
+        WebHdfs(named, patience_s=0).status("/data")
 
 
 @pytest.mark.parametrize("trouble", [(503, "Busy"), (403, "RetriableException"), (403, "SafeModeException")])
