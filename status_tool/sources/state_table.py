@@ -25,6 +25,7 @@ from status_tool.errors import ConnectionFailed
 from status_tool.printable import few
 from status_tool.rules.custody import Place, Places, unattended_rows
 from status_tool.rules.descriptors import TTL_FOREVER
+from status_tool.rules.segments import is_later
 from status_tool.sources import codec, pages
 from status_tool.sources.interface import Source
 from status_tool.sources.meta import open_regions
@@ -214,14 +215,23 @@ def refuse_emptied(before: TableEvents, now: TableEvents, only: TableFilter) -> 
     if emptied := [
         table for table in sorted(now) if only.holds(table) and _is_emptied(before.get(table, {}), now[table])
     ]:
-        raise ConnectionFailed(f"table {few(emptied, 3)} was truncated, or lost a family, while it was read: run again")
+        raise ConnectionFailed(
+            f"table {few(emptied, 3)} was truncated, or lost a family, while it was read or got its first entries: run "
+            "again"
+        )
 
 
 def _is_emptied(then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Return True for a table that holds something. The spool may have told more before than the table does now."""
-    dropped, arrived_ms, born_ms = then.get("dropped_ms", {}), now["arrived_ms"], now["born_ms"] or 0
+    """Return True for a table that holds something. The spool may have told more before than the table does now.
+
+    What was taken for older than the first arrival may be younger where an earlier arrival has become known since.
+    """
+    arrived_ms, born_ms = now["arrived_ms"], now["born_ms"] or 0
     if arrived_ms is None:
         return False
+    if is_later(then.get("arrived_ms"), arrived_ms):
+        then = {}
+    dropped = then.get("dropped_ms", {})
     # The only birth, before the first arrival, took nothing away: the table is new.
     is_new = now["first_born_ms"] == born_ms <= arrived_ms
     is_dropped = any(moment > dropped.get(family, 0) for family, moment in now["dropped_ms"].items())
