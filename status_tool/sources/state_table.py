@@ -414,6 +414,7 @@ class StateTable(NamedTable):
             )
             or ""
             for key, cells in scan(self.endpoint, self.name, *range_of(ServerRow.TYPE))
+            if not codec.is_mark(key)
         }
 
     def accept_later(self, barrier: Barrier) -> None:
@@ -470,8 +471,8 @@ class StateTable(NamedTable):
         servers = range_of(ServerRow.TYPE)
         stored = scan(self.endpoint, self.name, *servers)
         for key, cells in merge_rows(stored, _within(spooled, *servers)):
-            if key.endswith(b"!"):
-                continue  # the mark of a region of the state table
+            if codec.is_mark(key):
+                continue
             with suppress(ValueError):
                 yield (
                     from_hex(key[1:17]),

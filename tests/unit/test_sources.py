@@ -44,7 +44,7 @@ from status_tool.vocabulary.ids import as_hex, cluster_bytes, from_hex, origin_i
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.selection import Exclusions, outermost, plain_path, read_path_file
-from status_tool.vocabulary.state_rows import column
+from status_tool.vocabulary.state_rows import CoverageRow, column
 
 REGION = "0123456789abcdef0123456789abcdef"
 
@@ -719,6 +719,13 @@ def test_a_table_that_is_emptied_while_its_segments_are_read_is_read_again(
     with pytest.raises(ConnectionFailed, match="run again") if is_refused else contextlib.nullcontext():
         refuse_emptied(before, after, TableFilter())
     refuse_emptied(before, after, TableFilter.of({"u"}, ()))
+
+
+def test_the_mark_of_a_region_is_no_other_row() -> None:
+    """HBase may split the state table within any kind of rows."""
+    for kind, decode in codec.DECODERS.items():
+        key = f"{kind}{REGION}!".encode()
+        assert not list(decode([(key, {column(CoverageRow.MARK): (int64(7), 7)})])), kind
 
 
 def test_tables_that_access_control_hides_are_missed(monkeypatch: pytest.MonkeyPatch) -> None:
