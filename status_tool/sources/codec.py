@@ -103,6 +103,11 @@ def stream_key(key: bytes) -> tuple[str, int, int] | None:
         return None
 
 
+def is_mark(key: bytes) -> bool:
+    """Return True for the row with the mark of a region of the state table: it may begin like any other."""
+    return key.endswith(b"!")
+
+
 def server_key(origin: int, role: str) -> bytes:
     """Return the `o` row key of what a server wrote (`w`) or applied (`r`)."""
     return f"{ServerRow.TYPE}{as_hex(origin)}{role}".encode()
@@ -187,6 +192,8 @@ def _is_whole(value: bytes) -> bool:
 def unstamped(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
     """Yield `unstamped` rows of `u` rows, one per set of clusters that such entries came through."""
     for key, cells in rows:
+        if is_mark(key):
+            continue
         prefix = column(UnstampedRow.WRITE_MS)
         newest = {name[len(prefix) :]: value for name, (value, _) in cells.items() if name.startswith(prefix)}
         for clusters, value in newest.items() if newest else [(b"", b"")]:

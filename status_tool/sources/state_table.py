@@ -25,6 +25,8 @@ from status_tool.errors import ConnectionFailed
 from status_tool.printable import few
 from status_tool.rules.custody import Place, Places, unattended_rows
 from status_tool.rules.descriptors import TTL_FOREVER
+from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
+from status_tool.rules.segments import is_later
 from status_tool.sources import codec, pages
 from status_tool.sources.interface import Source
 from status_tool.sources.meta import open_regions
@@ -133,7 +135,7 @@ class StateTableSource(Source):
         refuse_other(self.table, self.expected, generation(self.endpoint, self.table))
         if self.places is not None:
             now = codec.table_events(scan(self.endpoint, self.table, *range_of(TableEventRow.TYPE)))
-            refuse_emptied(self.events, now, self.only)
+            refuse_emptied(self.events, now, self.only, self.keeping.read_ms)
 
     def _batches(self, span: KeyRange) -> Iterator[pa.RecordBatch]:
         """Nearly always nothing is spooled, and nobody asks for the timestamps of cells."""
@@ -206,22 +208,35 @@ def generation(endpoint: ThriftEndpoint, table: str) -> Generation:
     return generation_of(barrier, coverage, dict(found))
 
 
-def refuse_emptied(before: TableEvents, now: TableEvents, only: TableFilter) -> None:
+def refuse_emptied(before: TableEvents, now: TableEvents, only: TableFilter, issued_ms: int) -> None:
     """Raise `ConnectionFailed` if a table was made anew, or lost a family, between two readings of their events.
 
-    Segments outlive the cells of a slave's table: those that were read in between do not show it.
+    Segments outlive the cells of a slave's table: those that were read in between do not show it. `issued_ms`: when the
+    barrier was issued, before both.
     """
     if emptied := [
-        table for table in sorted(now) if only.holds(table) and _is_emptied(before.get(table, {}), now[table])
+        table
+        for table in sorted(now)
+        if only.holds(table) and _is_emptied(before.get(table, {}), now[table], issued_ms)
     ]:
-        raise ConnectionFailed(f"table {few(emptied, 3)} was truncated, or lost a family, while it was read: run again")
+        raise ConnectionFailed(
+            f"table {few(emptied, 3)} may have been emptied while it was read or got its first entries: run again"
+        )
 
 
-def _is_emptied(then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Return True for a table that holds something. The spool may have told more before than the table does now."""
-    dropped, arrived_ms, born_ms = then.get("dropped_ms", {}), now["arrived_ms"], now["born_ms"] or 0
+def _is_emptied(then: Mapping[str, Any], now: Mapping[str, Any], issued_ms: int) -> bool:
+    """Return True for a table that holds something. The spool may have told more before than the table does now.
+
+    What was taken for older than the first arrival may be younger where an earlier arrival has become known since.
+    """
+    arrived_ms, born_ms = now["arrived_ms"], now["born_ms"] or 0
     if arrived_ms is None:
         return False
+    if is_later(then.get("arrived_ms"), arrived_ms):
+        if arrived_ms < issued_ms - CLOCK_MARGIN_MS:
+            return True
+        then = {}
+    dropped = then.get("dropped_ms", {})
     # The only birth, before the first arrival, took nothing away: the table is new.
     is_new = now["first_born_ms"] == born_ms <= arrived_ms
     is_dropped = any(moment > dropped.get(family, 0) for family, moment in now["dropped_ms"].items())
@@ -404,6 +419,7 @@ class StateTable(NamedTable):
             )
             or ""
             for key, cells in scan(self.endpoint, self.name, *range_of(ServerRow.TYPE))
+            if not codec.is_mark(key)
         }
 
     def accept_later(self, barrier: Barrier) -> None:
@@ -460,8 +476,8 @@ class StateTable(NamedTable):
         servers = range_of(ServerRow.TYPE)
         stored = scan(self.endpoint, self.name, *servers)
         for key, cells in merge_rows(stored, _within(spooled, *servers)):
-            if key.endswith(b"!"):
-                continue  # the mark of a region of the state table
+            if codec.is_mark(key):
+                continue
             with suppress(ValueError):
                 yield (
                     from_hex(key[1:17]),

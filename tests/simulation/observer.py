@@ -157,7 +157,7 @@ class Observation:
         for region in world.applied_regions:
             rows += codec.segments(_region_rows(store, spooled, b"s", region))
             rows += codec.unstamped(_region_rows(store, spooled, b"u", region))
-            self.refused = self.refused or _is_other(store, before, known)
+            self.refused = self.refused or _is_other(store, before, known, barrier.issued_ms)
             yield
         header = Header(
             *("slave", self.slave_id, world.now, world.now),
@@ -279,12 +279,13 @@ def _generation(store: Store) -> Generation:
     return generation_of(store.rows.get(b"b", {}), store.rows.get(b"c", {}), store.rows)
 
 
-def _is_other(store: Store, before: Generation, events: TableEvents | None = None) -> bool:
-    """Whether a read is refused; a slave's by the `events` that were read before as well."""
+def _is_other(store: Store, before: Generation, events: TableEvents | None = None, issued_ms: int = 0) -> bool:
+    """Whether a read is refused; a slave's by the `events` that were read after the barrier as well."""
     try:
         refuse_other(TABLE, before, _generation(store))
         if events is not None:
-            refuse_emptied(events, codec.table_events([(EVENTS_ROW, store.rows.get(EVENTS_ROW, {}))]), TableFilter())
+            now = codec.table_events([(EVENTS_ROW, store.rows.get(EVENTS_ROW, {}))])
+            refuse_emptied(events, now, TableFilter(), issued_ms)
     except ConnectionFailed:
         return True
     return False

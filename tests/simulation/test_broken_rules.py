@@ -893,7 +893,7 @@ def _dropped_before_another_run(run: Run) -> None:
     Observation(run.world, None, None).advance()
 
 
-def _barrier_is_there(store: Store, _before: Any, _known: Any = None) -> bool:
+def _barrier_is_there(store: Store, _before: Any, *_known: Any) -> bool:
     """As the tool once looked whether a table had lost its rows."""
     return b"b" not in store.rows
 

@@ -10,7 +10,6 @@ import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateStore;
 import io.github.statustool.state.StateTable.CoverageRow;
 import io.github.statustool.state.StateTable.ServerRow;
-import io.github.statustool.state.StateTable.TableEventRow;
 import io.github.statustool.state.StoredRow;
 import io.github.statustool.state.TableMark;
 import io.github.statustool.streams.ObservedState;
@@ -21,7 +20,6 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.function.LongSupplier;
-import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -313,19 +311,9 @@ final class Flusher {
     return health.json(observed.applied.pendingCount(), shipping);
   }
 
-  /**
-   * Writes the changes, which stay pending: whether the table kept them shows when the servers' rows are written. Events
-   * of tables come before all others: who reads that a new region is open, or what its table has been sent, finds that
-   * the table was emptied.
-   */
+  /** Writes the changes, which stay pending: whether the table kept them shows when the servers' rows are written. */
   private static void put(StateStore store, List<Change> changes) throws IOException {
-    Map<Boolean, List<StateRow>> rows = rowsOf(changes).stream()
-        .collect(Collectors.partitioningBy(row -> row.key[0] == TableEventRow.TYPE));
-    for (boolean isEvent : new boolean[] {true, false}) {
-      if (!rows.get(isEvent).isEmpty()) {
-        store.put(rows.get(isEvent));
-      }
-    }
+    store.putInOrder(rowsOf(changes));
   }
 
   private static List<StateRow> rowsOf(List<Change> changes) {

@@ -1,6 +1,5 @@
 package io.github.statustool.state;
 
-import io.github.statustool.state.StateTable.ServerRow;
 import java.io.BufferedReader;
 import java.io.FileNotFoundException;
 import java.io.IOException;
@@ -13,7 +12,6 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
@@ -130,8 +128,7 @@ public final class Spool implements TableMark.MarkFile {
    * stays for an operator to inspect, and does not prevent other files from being read. A file that a killed server has
    * not finished is deleted.
    *
-   * <p>The rows of servers come last, as in a flush: they vouch for the others, of which a failed write may have stored
-   * some only.
+   * <p>In the order of a flush: a failed write may have stored some rows only.
    */
   public int drain(StateStore store) throws IOException {
     int files = 0;
@@ -148,9 +145,7 @@ public final class Spool implements TableMark.MarkFile {
         if (isGrowing(file.getPath()) && !isAbandoned(file.getPath(), live)) {
           continue;
         }
-        List<StateRow> rows = read(file.getPath());
-        store.put(rowsOf(rows, row -> !isServer(row)));
-        store.put(rowsOf(rows, Spool::isServer));
+        store.putInOrder(read(file.getPath()));
         fileSystem().delete(file.getPath(), false);
         files++;
       } catch (FileNotFoundException e) {
@@ -201,14 +196,6 @@ public final class Spool implements TableMark.MarkFile {
     }
     FileSystem files = fileSystem();
     return !(files instanceof DistributedFileSystem) || ((DistributedFileSystem) files).recoverLease(file);
-  }
-
-  private static List<StateRow> rowsOf(List<StateRow> rows, Predicate<StateRow> wanted) {
-    return rows.stream().filter(wanted).collect(Collectors.toList());
-  }
-
-  private static boolean isServer(StateRow row) {
-    return row.key.length > 0 && row.key[0] == ServerRow.TYPE;
   }
 
   @Override

@@ -24,6 +24,11 @@ public final class StateRow {
     return add(qualifier, Bits.ofLong(value), timestamp);
   }
 
+  /** Returns true for a row of this type. */
+  boolean isOf(char type) {
+    return key.length > 0 && key[0] == type;
+  }
+
   public List<Column> columns() {
     return columns;
   }

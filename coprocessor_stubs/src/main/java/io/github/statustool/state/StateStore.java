@@ -1,10 +1,14 @@
 package io.github.statustool.state;
 
+import io.github.statustool.state.StateTable.ServerRow;
+import io.github.statustool.state.StateTable.TableEventRow;
 import java.io.IOException;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
+import java.util.stream.Collectors;
 import org.apache.hadoop.hbase.ServerName;
 
 /**
@@ -17,6 +21,19 @@ public interface StateStore {
 
   /** Writes all rows. After an exception some of them may have been written. */
   void put(List<StateRow> rows) throws IOException;
+
+  /**
+   * Writes all rows: events of tables before all others, as whoever reads that a new region is open, or what its table
+   * has been sent, has to find that the table was emptied. Rows of servers come last: they vouch for the others.
+   */
+  default void putInOrder(List<StateRow> rows) throws IOException {
+    Map<Integer, List<StateRow>> byPlace = rows.stream().collect(
+        Collectors.groupingBy(row -> row.isOf(TableEventRow.TYPE) ? 0 : row.isOf(ServerRow.TYPE) ? 2 : 1, TreeMap::new,
+            Collectors.toList()));
+    for (List<StateRow> together : byPlace.values()) {
+      put(together);
+    }
+  }
 
   /** Starts writing. Never throws, never waits. */
   CompletableFuture<Void> putAsync(List<StateRow> rows);

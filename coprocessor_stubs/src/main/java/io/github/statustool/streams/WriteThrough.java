@@ -6,6 +6,7 @@ import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateStore;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
@@ -50,14 +51,14 @@ public final class WriteThrough {
     applied.keepUnstamped(batch.unstamped());
     List<AppliedEntries> streams = batch.streams(now);
     // Before the segments: a flush that sees them has to see when their table's first entry arrived.
-    List<Change> changes = new ArrayList<>(applied.arrived(streams, batch.began(), now));
+    List<Change> events = applied.arrived(streams, batch.began(), now);
     List<StreamSegments> records = applied.add(streams, now);
     // Before the batch is acknowledged: after that, the master may delete the WAL with these entries.
     applied.keep(records);
     boolean areCheap = copies.areCheap();
     boolean isRecorded = false;
     try {
-      isRecorded = records.isEmpty() || (areCheap && copies.copySoon()) || write(records, changes, now)
+      isRecorded = records.isEmpty() || (areCheap && copies.copySoon()) || write(records, events, now)
           || (!areCheap && copies.copySoon());
     } finally {
       if (!isRecorded) {
@@ -66,15 +67,20 @@ public final class WriteThrough {
     }
   }
 
-  private boolean write(List<StreamSegments> records, List<Change> changes, long now) {
+  private boolean write(List<StreamSegments> records, List<Change> events, long now) {
     StateStore store = stores.get();
     if (broken || store == null) {
       return false;
     }
     try {
-      records.forEach(record -> changes.add(record.toChange(now)));
-      store.putAsync(rows(changes)).get(waitMs, TimeUnit.MILLISECONDS);
-      changes.forEach(Change::stored);
+      List<Change> segments = new ArrayList<>(records.size());
+      records.forEach(record -> segments.add(record.toChange(now)));
+      // One after the other: of one put HBase may write the segments and not the events.
+      CompletableFuture<Void> first =
+          events.isEmpty() ? CompletableFuture.completedFuture(null) : store.putAsync(rows(events));
+      first.thenCompose(done -> store.putAsync(rows(segments))).get(waitMs, TimeUnit.MILLISECONDS);
+      events.forEach(Change::stored);
+      segments.forEach(Change::stored);
       records.forEach(record -> applied.dropIfStored(record.id));
       return true;
     } catch (InterruptedException e) {

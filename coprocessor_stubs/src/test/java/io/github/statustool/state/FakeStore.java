@@ -30,6 +30,8 @@ public final class FakeStore implements StateStore {
   public boolean hanging;
   public boolean segmentsUnreadable;
   public boolean refusing;
+  /** Type of the rows of which the region is away. HBase writes the others of a put all the same. */
+  public char away;
   /** An error that no caller expects, of whoever asks for the tables. */
   public RuntimeException oddity;
   /** Whether no HBase master is active. */
@@ -88,7 +90,10 @@ public final class FakeStore implements StateStore {
   @Override
   public void put(List<StateRow> written) throws IOException {
     check();
-    written.forEach(this::store);
+    written.stream().filter(row -> row.key[0] != away).forEach(this::store);
+    if (written.stream().anyMatch(row -> row.key[0] == away)) {
+      throw new IOException("a region is away");
+    }
     if (written.stream().anyMatch(row -> row.key[0] == HeadRow.TYPE)) {
       afterHeads.run();
     }

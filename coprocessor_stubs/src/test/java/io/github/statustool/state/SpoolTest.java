@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.github.statustool.state.StateTable.HeadRow;
 import io.github.statustool.state.StateTable.ServerRow;
+import io.github.statustool.state.StateTable.TableEventRow;
 import io.github.statustool.streams.Fixtures;
 import java.io.File;
 import java.io.IOException;
@@ -87,6 +88,19 @@ class SpoolTest {
     store.down = false;
     assertEquals(1, spool.drain(store));
     assertEquals(List.of("hrow", "hrow", "o"), store.log);
+  }
+
+  /** Who reads segments of a table that was emptied has to find that it was. */
+  @Test
+  void eventsOfTablesAreWrittenFirst() throws IOException {
+    StateRow event = new StateRow(Bits.ascii("nt")).add(TableEventRow.BORN_MS, 9, 9);
+    spool.write(5, 1234, List.of(row(), event));
+    store.away = TableEventRow.TYPE;
+    assertThrows(IOException.class, () -> spool.drain(store));
+    assertEquals(List.of(), store.log);
+    store.away = 0;
+    assertEquals(1, spool.drain(store));
+    assertEquals(List.of("nt", "hrow"), store.log);
   }
 
   @Test

@@ -105,6 +105,20 @@ class WriteThroughTest {
     assertEquals(1, applied.scattered().size(), "other columns are looked at once");
   }
 
+  /** Who reads segments has to find when their table's first entry arrived. */
+  @Test
+  void eventsOfTablesAreWrittenBeforeSegments() {
+    store.away = TableEventRow.TYPE;
+    write(0, 3);
+    assertEquals(List.of(), store.log);
+    assertEquals(List.of(segment(0, 3)), pending());
+    store.away = 0;
+    writeThrough.flushSucceeded();
+    write(3, 4);
+    assertEquals("nt", store.log.get(0));
+    assertEquals(2, store.log.size());
+  }
+
   @Test
   void whatCouldNotBeWrittenIsKeptMerged() {
     store.down = true;
@@ -130,7 +144,7 @@ class WriteThroughTest {
     assertEquals(1, store.asyncPuts);
     writeThrough.flushSucceeded();
     write(101, 102);
-    assertEquals(2, store.asyncPuts);
+    assertEquals(3, store.asyncPuts, "the table's arrival, and the segments");
     assertEquals(List.of(), pending(), "a stream is written whole");
   }
 
