@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from status_tool.clients.config import ZooKeeperEndpoint
 from status_tool.clients.zookeeper import Peer, ZooKeeper, peer_tables
 from status_tool.published.table import shell_line
-from status_tool.rules.peers import family_filter, ships
+from status_tool.rules.peers import family_filter
 from status_tool.vocabulary.names import PUBLISHED_FAMILY
 
 
@@ -56,8 +56,7 @@ def _carried(peers: Sequence[Peer], of: ZooKeeperEndpoint, table: str) -> Iterat
 
 def ships_published(peer: Peer, table: str) -> bool:
     """Return True if the peer replicates the table's one family."""
-    facts = asdict(peer)
-    return ships(facts, table) and family_filter(facts).ships(table, PUBLISHED_FAMILY)
+    return family_filter(asdict(peer)).ships(table, PUBLISHED_FAMILY)
 
 
 def has_table(peer: Peer, of: ZooKeeperEndpoint, table: str) -> bool | None:

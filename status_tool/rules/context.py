@@ -159,8 +159,8 @@ class RunContext:
         return () if table is None else self._families.get(table, ())
 
     def in_scope(self, table: str | None) -> bool:
-        """Return True if a table is in the scope of the run and of both files."""
-        return in_scope(table, self.filters)
+        """Return True if a table is in the scope of the run and of both files, and the peer ships some of it."""
+        return in_scope(table, self.filters) and self.queues.families.ships(table, None)
 
 
 def _origin_rules(origins: Iterable[Origin]) -> dict[int, OriginRule]:

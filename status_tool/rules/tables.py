@@ -13,7 +13,7 @@ from status_tool.rules import witnessed
 from status_tool.rules.custody import Unattended, custody_findings
 from status_tool.rules.descriptors import Compared, compare_descriptors
 from status_tool.rules.kept_proofs import BY_WORD, NOTHING_SEEN, KeptBaseline, Seen
-from status_tool.rules.peers import PeerFacts, family_filter, own_shipping, ships
+from status_tool.rules.peers import PeerFacts, family_filter, own_shipping
 from status_tool.rules.pruning import unproven_ms
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
 from status_tool.rules.segments import earliest, is_later, latest
@@ -178,8 +178,7 @@ class TableQuestion:
         One with code of its own, as HBase's for region replicas, tells nobody.
         """
         return any(
-            ships(peer, table)
-            and not own_shipping(peer)
+            not own_shipping(peer)
             and family_filter(peer).ships(table, family)
             and not is_later(peer.get("created_ms"), from_ms)
             for peer in self.slave_peers

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from status_tool.errors import StatusFileError, StatusToolError, UsageError
-from status_tool.rules.peers import FamilyFilter
 from status_tool.runs.question import Question, SideFacts, question_of
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import HBaseOutcome, NotReplicated, Outcome
@@ -53,7 +52,7 @@ def test_tables_that_the_peer_does_not_ship_are_left_out() -> None:
     assert found.left_out == ("b", "c")
     assert found.not_replicated == NotReplicated(("b",), (("a", "g"), ("a", "h")))
     assert found.queues.withheld == {"a": ("g",)}
-    assert found.queues.families == FamilyFilter({"a": frozenset("f")})
+    assert found.queues.families.listed == {"a": frozenset("f")}
 
 
 def test_what_is_not_replicated_is_told_within_the_scope() -> None:
