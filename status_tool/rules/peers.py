@@ -18,7 +18,7 @@ PeerFacts = dict[str, Any]
 
 _FIELDS = {
     **{"id": is_text, "cluster_id": optional(is_text), "cluster_key": optional(is_text)},
-    **{"enabled": optional(is_flag), "replicate_all": optional(is_flag)},
+    **dict.fromkeys(("enabled", "replicate_all", "drops_loads"), optional(is_flag)),
     **dict.fromkeys(("namespaces", "exclude_namespaces"), optional(list_of(is_text))),
     **dict.fromkeys(("table_cfs", "exclude_table_cfs"), optional(map_of(optional(list_of(is_text))))),
     **dict.fromkeys(("endpoint", "entry_filters"), optional(is_text)),
