@@ -253,6 +253,13 @@ class _Desk:
                             " or write it again without them; of anything else no path would be known"
                         )
                     looks[cluster.name, 0] = ReadSide(file, status.header, key=self._asked.key)
+            self._refuse_others(cluster.name)
+
+    def _refuse_others(self, name: str) -> None:
+        """Raise `UsageError` if the two files of a cluster are of two clusters: one would show what the other has."""
+        sides = [looks[name, 0].header.cluster_id for looks in (self.masters, self.slaves) if (name, 0) in looks]
+        if len(set(sides)) > 1:
+            raise UsageError(f"--cluster {name}: its files are of two clusters ({sides[0]} and {sides[1]})")
 
     def read_first(self) -> None:
         """Read all live clusters as masters, then all as slaves.

@@ -46,6 +46,17 @@ def test_a_file_of_files_alone_is_refused(tmp_path: Path) -> None:
         desk.open_files()
 
 
+def test_files_of_two_clusters_are_not_one(tmp_path: Path) -> None:
+    """Nothing else tells them apart if a peer's cluster could not be queried for its id."""
+    files = tuple(tmp_path / side for side in (MASTER, SLAVE))
+    for file, cluster in zip(files, ("earth", "venus"), strict=True):
+        with StatusWriter(file, Header(file.name, cluster, 5, 5)):
+            pass
+    desk = _Desk(PathsAsked((NamedCluster("earth", files=files),), Scope()), tmp_path, lambda _: None)
+    with pytest.raises(UsageError, match=r"its files are of two clusters \(earth and venus\)"):
+        desk.open_files()
+
+
 @pytest.mark.parametrize(("storage", "reach"), [("filesystem", Reach.UNVERIFIABLE), (None, Reach.UNCONNECTED)])
 def test_peers_that_are_not_in_zookeeper_may_lead_anywhere(tmp_path: Path, storage: str | None, reach: Reach) -> None:
     settings = {} if storage is None else {"hbase.replication.peer.storage.impl": storage}
@@ -64,7 +75,7 @@ KEY = SignKey(b"one" * 10)
 
 
 def written(file: Path, side: str, key: SignKey | None = KEY, cut_ms: int = 5) -> Path:
-    with StatusWriter(file, Header(side, side, 5, cut_ms), key):
+    with StatusWriter(file, Header(side, "sun", 5, cut_ms), key):
         pass
     return file
 
