@@ -46,8 +46,11 @@ DRAIN_S = 10.0
 CHANGING_S = 30.0
 POLL_S = 0.5
 MOST_MARKS = 20
-_MAY_BE_QUEUED = frozenset(code for code, status in STREAM_CODES.items() if status is not Status.COMPLETE)
-"""Codes of streams that may not have arrived in whole."""
+_MAY_BE_QUEUED = {
+    "older-than-tracker",
+    *(code for code, status in STREAM_CODES.items() if status is not Status.COMPLETE),
+}
+"""Codes of streams that may not have arrived in whole, and of entries that are in no stream."""
 _ABSENT = "the slave does not have it"
 CompareOne = Callable[[threading.Event, str], Result]
 """Compares a table; the event ends it."""
@@ -286,7 +289,9 @@ def _waiting_for_queues(tables: Iterable[str], outcome: Outcome) -> frozenset[st
     groups = outcome.overview.groups if outcome.overview is not None else ()
     if any(group.code == "origin" for group in groups):
         return frozenset(tables)
-    return frozenset(group.table for group in groups if group.table and group.code in _MAY_BE_QUEUED)
+    accepted = outcome.hbase.accepted_tables if outcome.hbase is not None else ()
+    named = {group.table for group in groups if group.code in _MAY_BE_QUEUED}
+    return frozenset(tables) & {*accepted, *named}
 
 
 def _refuse_other(side: str, cluster: DescribedCluster, asked: Header) -> None:

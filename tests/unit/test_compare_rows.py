@@ -71,9 +71,17 @@ def test_a_server_in_doubt_is_one_of_every_table() -> None:
     assert tables_in_doubt(QUESTION, outcome((None, "origin")), every=False) == ("a", "b", "c")
 
 
-@pytest.mark.parametrize("code", [code for code, status in STREAM_CODES.items() if status is not Status.COMPLETE])
+@pytest.mark.parametrize(
+    "code", ["older-than-tracker", *(code for code, status in STREAM_CODES.items() if status is not Status.COMPLETE)]
+)
 def test_what_may_be_in_a_queue_is_not_compared(code: str) -> None:
     assert _waiting_for_queues(["a"], outcome(("a", code))) == {"a"}
+
+
+def test_what_was_accepted_may_be_in_a_queue() -> None:
+    """A word is no arrival, and rows that are equal by then would make a proof of it."""
+    accepted = HBaseOutcome(Verdict.COMPLETE, Evidence.ACCEPTED, {}, accepted_tables=("c",))
+    assert _waiting_for_queues(["a", "c"], replace(outcome(), hbase=accepted)) == {"c"}
 
 
 @pytest.mark.parametrize("code", ["emptied", "bulkload"])
