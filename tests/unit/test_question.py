@@ -69,6 +69,17 @@ def test_only_halves_that_both_sides_hold_are_asked(ours: str, theirs: str, halv
     assert (found.not_replicated is None, found.clusters is None) == (not halves[0], not halves[0])
 
 
+@pytest.mark.parametrize(
+    ("cluster_id", "key", "is_limit"), [("s", "", True), ("", "zk:2181:/x", True), ("other", "", False)]
+)
+def test_another_peer_that_leads_to_the_slave_is_a_limit(cluster_id: str, key: str, is_limit: bool) -> None:
+    """What it alone ships is not checked; one whose cluster could not be queried may lead here."""
+    both = (peer(), peer(id="2", cluster_id=cluster_id, cluster_key=key))
+    found = question(facts(*both), Scope(peer_id="1", check_hdfs=False)).answered(Outcome(None, None, (), 0))
+    expected = ["only what peer 1 ships (--peer), not what peer 2 does"] if is_limit else []
+    assert found.limits == (*expected, "HDFS not checked")
+
+
 def test_files_of_the_original_tool_have_no_peer() -> None:
     found = question(facts(header=replace(MASTER, evidence="timestamps"), legacy=True))
     assert (found.peer, found.clusters, found.left_out, found.not_replicated) == (None, None, (), None)
