@@ -117,8 +117,10 @@ class Question:
     """`-f`: the only files of the master in scope."""
     above_regexes: tuple[str, ...]
     """The folders above them: one that could not be listed may hold files of theirs."""
+    excluded: tuple[str, ...]
+    """`--exclude`: globs of files that are ignored on both sides."""
     excluded_regexes: tuple[str, ...]
-    """`--exclude`: files that are ignored on both sides."""
+    """The same as regular expressions."""
     named: tuple[NamedInside, ...]
     """Roots that lie inside what `--exclude` leaves out, and are checked."""
     notices: tuple[str, ...]
@@ -174,8 +176,11 @@ class Question:
             yield "HBase not checked"
         if not self.scope.check_hdfs:
             yield "HDFS not checked"
-        elif self.path_regexes:
+            return
+        if self.path_regexes:
             yield f"of HDFS only {few(self.master.hdfs_paths, NAMED_LIMITS)} (-f)"
+        if self.excluded:
+            yield f"of HDFS nothing that matches {few(self.excluded, NAMED_LIMITS)} (--exclude)"
 
 
 def words_of(chosen: TableFilter) -> str:
@@ -219,6 +224,7 @@ def question_of(
         clusters=_clusters(master, slave) if scope.check_hbase and not master.legacy else None,
         path_regexes=tuple(map(glob_regex, hdfs_paths)),
         above_regexes=tuple(map(above_regex, hdfs_paths)),
+        excluded=excluded,
         excluded_regexes=tuple(exclusion_regexes(excluded)),
         named=named_inside(hdfs_paths or header.hdfs_paths, excluded),
         notices=(*header.notices, *slave.header.notices, *(choice.notices if choice else ())),

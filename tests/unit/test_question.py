@@ -91,6 +91,8 @@ def test_a_path_that_file_does_not_hold_is_absent() -> None:
     assert (found.master.hdfs_paths, found.master.hdfs_absent) == (("/data/x", "/other"), ("/other",))
     assert len(found.path_regexes) == 2
     assert len(found.excluded_regexes) == 1
+    limits = found.answered(Outcome(None, None, (), 0)).limits
+    assert limits == ("of HDFS only /data/x, /other (-f)", "of HDFS nothing that matches *.tmp (--exclude)")
 
 
 @pytest.mark.parametrize(
