@@ -37,6 +37,7 @@ Read = TypeVar("Read")
 _MAGIC = b"PBUF"
 _TLS_HINT = "; if it expects TLS there, set hbase.zookeeper.property.client.secure=true in the site files"
 _ENTRY_FILTERS = "hbase.replication.source.custom.walentryfilters"
+_DROPS_LOADS = "hbase.replication.drop.on.deleted.columnfamily"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,8 @@ class Peer:
     """Bytes a second and region server; 0: unlimited."""
     entry_filters: str | None = None
     """WAL entry filters of the user's own: what they drop is unknown."""
+    drops_loads: bool = False
+    """Its configuration, which overrides the servers', lets its source drop markers of bulk loads."""
     modified_ms: int | None = None
     """When its configuration was last changed (its state does not count), on ZooKeeper's clock as `created_ms`."""
     incarnation: int | None = None
@@ -296,6 +299,7 @@ class ZooKeeper:
             raise ConnectionFailed(f"cannot parse replication peer {peer_id} in ZooKeeper ({base})") from None
         # Peers from before `replicate_all` existed ship all tables by no filter (ReplicationPeerConfigUtil.convert).
         has_filter = bool(config.table_cfs or config.namespaces)
+        settings = {pair.name: pair.value for pair in config.configuration}
         return Peer(
             id=peer_id,
             cluster_key=config.clusterkey,
@@ -309,7 +313,8 @@ class ZooKeeper:
             exclude_table_cfs=_table_cfs(config.exclude_table_cfs),
             serial=config.serial,
             bandwidth=config.bandwidth,
-            entry_filters=next((pair.value for pair in config.configuration if pair.name == _ENTRY_FILTERS), None),
+            entry_filters=settings.get(_ENTRY_FILTERS),
+            drops_loads=settings.get(_DROPS_LOADS, "").strip().lower() == "true",
             modified_ms=stat.mtime,
             incarnation=stat.czxid,
             version=stat.version,

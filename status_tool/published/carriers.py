@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from status_tool.clients.config import ZooKeeperEndpoint
 from status_tool.clients.zookeeper import Peer, ZooKeeper, peer_tables
 from status_tool.published.table import shell_line
-from status_tool.rules.peers import family_filter, ships
+from status_tool.rules.peers import family_filter, leads_to
 from status_tool.vocabulary.names import PUBLISHED_FAMILY
 
 
@@ -30,11 +30,13 @@ class Carried:
 
 
 def carried(zookeeper: ZooKeeper, table: str) -> list[Carried]:
-    """Return the facts of each enabled peer of this cluster.
+    """Return the facts of each enabled peer of this cluster that leads to another one: HBase's own peer for region
+    replicas does not.
 
     Raises `ConnectionFailed` if its ZooKeeper does not answer.
     """
-    return list(_carried([peer for peer in zookeeper.peers() if peer.enabled], zookeeper.endpoint, table))
+    own, enabled = zookeeper.endpoint.cluster_key, [peer for peer in zookeeper.peers() if peer.enabled]
+    return list(_carried([one for one in enabled if not leads_to(asdict(one), "", own)], zookeeper.endpoint, table))
 
 
 def _carried(peers: Sequence[Peer], of: ZooKeeperEndpoint, table: str) -> Iterator[Carried]:
@@ -56,8 +58,7 @@ def _carried(peers: Sequence[Peer], of: ZooKeeperEndpoint, table: str) -> Iterat
 
 def ships_published(peer: Peer, table: str) -> bool:
     """Return True if the peer replicates the table's one family."""
-    facts = asdict(peer)
-    return ships(facts, table) and family_filter(facts).ships(table, PUBLISHED_FAMILY)
+    return family_filter(asdict(peer)).ships(table, PUBLISHED_FAMILY)
 
 
 def has_table(peer: Peer, of: ZooKeeperEndpoint, table: str) -> bool | None:

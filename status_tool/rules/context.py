@@ -159,8 +159,8 @@ class RunContext:
         return () if table is None else self._families.get(table, ())
 
     def in_scope(self, table: str | None) -> bool:
-        """Return True if a table is in the scope of the run and of both files."""
-        return in_scope(table, self.filters)
+        """Return True if a table is in the scope of the run and of both files, and the peer ships some of it."""
+        return in_scope(table, self.filters) and self.queues.families.ships(table, None)
 
 
 def _origin_rules(origins: Iterable[Origin]) -> dict[int, OriginRule]:
@@ -264,7 +264,12 @@ def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], 
     )
     compared = {table.table for table in tables if table.replicated}
     is_settled = bool(compared) and compared <= equal
-    certain = tuple(one for one in found if not (is_settled and CODES[one.code].is_about_rows))
+    # Of peers that nobody has read, nobody knows which tables they ship: only the rows of all of them tell.
+    is_less = any(in_scope(table, bare.filters) for table in (*queues.left_out, *queues.withheld))
+    by_rows = {
+        name for name, code in CODES.items() if code.is_about_rows and not (is_less and name == "peers-elsewhere")
+    }
+    certain = tuple(one for one in found if not (is_settled and one.code in by_rows))
     return replace(
         bare,
         rule=replace(bare.rule, unrecorded=frozenset(table.table for table in judged if table.is_unrecorded)),

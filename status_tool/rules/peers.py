@@ -18,7 +18,7 @@ PeerFacts = dict[str, Any]
 
 _FIELDS = {
     **{"id": is_text, "cluster_id": optional(is_text), "cluster_key": optional(is_text)},
-    **{"enabled": optional(is_flag), "replicate_all": optional(is_flag)},
+    **dict.fromkeys(("enabled", "replicate_all", "drops_loads"), optional(is_flag)),
     **dict.fromkeys(("namespaces", "exclude_namespaces"), optional(list_of(is_text))),
     **dict.fromkeys(("table_cfs", "exclude_table_cfs"), optional(map_of(optional(list_of(is_text))))),
     **dict.fromkeys(("endpoint", "entry_filters"), optional(is_text)),
@@ -40,21 +40,25 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class FamilyFilter:
-    """Families of tables that a peer ships, by its own lists, also for families that no longer exist."""
+    """Families of tables that a peer ships, by its own lists, also of tables and families that no longer exist."""
 
     listed: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By table that the peer names families of."""
     is_exclusive: bool = False
     """True if these are the families that it leaves out."""
+    peer: PeerFacts = field(default_factory=dict)
+    """The peer, which also has lists of whole tables and namespaces; empty: all are shipped."""
 
     def ships(self, table: str | None, family: str | None) -> bool:
         """Return True if the peer may ship a stream.
 
-        One without a family's name is of several: it is never left out.
+        One without a family's name is of several: it is only left out with its table.
         """
-        if table is None or not family or table not in self.listed:
+        if table is None:
             return True
-        return (family in self.listed[table]) != self.is_exclusive
+        if not family or table not in self.listed:
+            return ships(self.peer, table)
+        return ships(self.peer, table) and (family in self.listed[table]) != self.is_exclusive
 
 
 def parse_peer(detail: str | None) -> PeerFacts:
@@ -163,6 +167,7 @@ def family_filter(peer: PeerFacts) -> FamilyFilter:
     return FamilyFilter(
         {table: frozenset(listed[table] or ()) for table in filtered_tables(peer) if namespace_of(table) not in whole},
         everything,
+        peer,
     )
 
 
@@ -179,11 +184,9 @@ def withheld(peer: PeerFacts, replicated: Mapping[str, Collection[str]]) -> dict
 
 def shipped(peer: PeerFacts, replicated: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:
     """Return the replicated families that the peer ships, by table; tables without any are left out."""
-    left_out = withheld(peer, replicated)
+    chosen = family_filter(peer)
     families = {
-        table: tuple(family for family in ours if family not in left_out.get(table, ()))
-        for table, ours in replicated.items()
-        if ships(peer, table)
+        table: tuple(family for family in ours if chosen.ships(table, family)) for table, ours in replicated.items()
     }
     return {table: ours for table, ours in families.items() if ours}
 

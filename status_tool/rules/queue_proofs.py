@@ -18,6 +18,7 @@ from status_tool.rules.origins import has_doubts
 from status_tool.rules.peer_versions import Span, in_force_before_flush, spans_of
 from status_tool.rules.peers import FamilyFilter, own_shipping
 from status_tool.rules.segments import latest
+from status_tool.rules.server_settings import loads_notice
 from status_tool.rules.settled import proof_of, settled_before
 from status_tool.rules.witnessed import WitnessFacts
 from status_tool.vocabulary.details import (
@@ -142,6 +143,7 @@ def queue_facts(
         left_bytes=left_bytes(state.queues, peer["id"]) if state.summary.get("consistent") else None,
         disabled_peer=disabled,
         notices=(
+            *([loads_notice(f"in the configuration of peer {peer['id']}")] if peer.get("drops_loads") else []),
             *_lost_notices(state),
             *(_settled_notice(name, str(peer["id"])) for name in sorted(names)),
             *sorted(proven),
@@ -359,6 +361,6 @@ def _loads_from_ms(state: _State, slave_since_ms: int | None) -> int | None:
     refs = (state.summary.get("hfile_refs") or {}).get(state.peer["id"])
     if not state.summary.get("bulkload") or refs is None or refs["files"]:
         return None
-    if own_shipping(state.peer) or None in _times(state.peer):
+    if own_shipping(state.peer) or state.peer.get("drops_loads") or None in _times(state.peer):
         return None
     return int(max(refs["since_ms"], *_times(state.peer), slave_since_ms or 0)) + CLOCK_MARGIN_MS

@@ -72,6 +72,7 @@ class ServerSettings:
 
 def judge_settings(ours: Iterable[Row], theirs: Iterable[Row], since_ms: int | None) -> ServerSettings:
     """Judge both sides' `server` rows. What servers that are gone did by `since_ms` is accepted."""
+    ours = list(ours)
     sides = {MASTER: _servers(ours), SLAVE: _servers(theirs)}
     counted = {
         side: [
@@ -81,11 +82,11 @@ def judge_settings(ours: Iterable[Row], theirs: Iterable[Row], since_ms: int | N
         ]
         for side, servers in sides.items()
     }
-    drops = _having(counted[MASTER], _DROPS_LOADS)
+    drops = [server for having in _having(counted[MASTER], _DROPS_LOADS).values() for server in having]
     live = [server for servers in sides.values() for server in servers if server.live]
     return ServerSettings(
-        (*_own_code(counted), *_peers_elsewhere(sides[MASTER])),
-        (*_notices(counted), *([_loads_notice(drops)] if drops else [])),
+        (*_own_code(counted), *(Finding("peers-elsewhere", note=where) for where in peers_elsewhere(ours))),
+        (*_notices(counted), *([loads_notice(f"on the master ({_names(drops)})")] if drops else [])),
         bool(drops),
         _keeps_tags(live, [server for servers in counted.values() for server in servers]),
     )
@@ -154,10 +155,10 @@ def _own_code(counted: Mapping[str, list[_Server]]) -> Iterator[Finding]:
                 yield Finding("own-code", note=where, written_to_ms=until_ms)
 
 
-def _peers_elsewhere(servers: list[_Server]) -> Iterator[Finding]:
-    """Yield the finding about live servers of the master whose peers the tool does not read."""
-    for value, having in sorted(_having([one for one in servers if one.live], _PEER_STORAGE).items()):
-        yield Finding("peers-elsewhere", note=f"{_PEER_STORAGE} is {value} on {_names(having)}")
+def peers_elsewhere(rows: Iterable[Row]) -> Iterator[str]:
+    """Yield, in words, where a master's `server` rows show that live servers have peers that the tool does not read."""
+    for value, having in sorted(_having([one for one in _servers(rows) if one.live], _PEER_STORAGE).items()):
+        yield f"{_PEER_STORAGE} is {value} on {_names(having)}"
 
 
 def _notices(counted: Mapping[str, list[_Server]]) -> Iterator[str]:
@@ -179,11 +180,11 @@ def _notices(counted: Mapping[str, list[_Server]]) -> Iterator[str]:
             yield f"{key} is true on the slave ({_names(having)}): a crash there may lose applied cells"
 
 
-def _loads_notice(drops: Mapping[str, list[_Server]]) -> str:
-    servers = [server for having in drops.values() for server in having]
+def loads_notice(where: str) -> str:
+    """Return the notice about a source that may drop the markers of bulk loads; `where` that is configured."""
     return (
-        f"{_DROPS_LOADS} is true on the master ({_names(servers)}): it drops the markers of bulk loads that are shipped"
-        " beside a family that neither side has, so no bulk load counts as shipped"
+        f"{_DROPS_LOADS} is true {where}: it drops the markers of bulk loads that are shipped beside a family that"
+        " neither side has, so no bulk load counts as shipped"
     )
 
 

@@ -9,11 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from status_tool.printable import iso
 from status_tool.rules import witnessed
 from status_tool.rules.custody import Unattended, custody_findings
 from status_tool.rules.descriptors import Compared, compare_descriptors
 from status_tool.rules.kept_proofs import BY_WORD, NOTHING_SEEN, KeptBaseline, Seen
-from status_tool.rules.peers import PeerFacts, family_filter, own_shipping, ships
+from status_tool.rules.peers import PeerFacts, family_filter, own_shipping
 from status_tool.rules.pruning import unproven_ms
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
 from status_tool.rules.segments import earliest, is_later, latest
@@ -178,8 +179,7 @@ class TableQuestion:
         One with code of its own, as HBase's for region replicas, tells nobody.
         """
         return any(
-            ships(peer, table)
-            and not own_shipping(peer)
+            not own_shipping(peer)
             and family_filter(peer).ships(table, family)
             and not is_later(peer.get("created_ms"), from_ms)
             for peer in self.slave_peers
@@ -361,7 +361,7 @@ def _compared_facts(table: _Table, facts: TableFacts) -> TableFacts:
         facts,
         families=table.families,
         findings=findings,
-        notices=tuple(_drift_notices(table.name, compared, is_accepted, bool(now.own_ms))),
+        notices=tuple(_drift_notices(table.name, compared, is_accepted, now.own_ms)),
         is_compared=compared.known,
         written_ms=None if now.written_ms == expected.written_ms else now.written_ms,
         deleted_ms=None if now.deleted_ms == expected.deleted_ms else now.deleted_ms,
@@ -405,10 +405,15 @@ def _compared(table: _Table) -> Compared:
     return compare_descriptors(table.descriptor, table.here.descriptor, table.families)
 
 
-def _drift_notices(table: str, compared: Compared, accepted: bool, has_own_writes: bool) -> Iterator[str]:
+def _drift_notices(table: str, compared: Compared, accepted: bool, own_ms: int | None) -> Iterator[str]:
     if accepted and compared.less:
         yield f"table {table}: the slave keeps less, which was accepted (--accept-drift): {'; '.join(compared.less)}"
-    elif accepted and not has_own_writes:
+    if accepted and own_ms:
+        yield (
+            f"table {table}: clients of the slave itself wrote to it, last at {iso(own_ms)}, which was accepted"
+            " (--accept-drift)"
+        )
+    elif accepted and not compared.less:
         yield (
             f"table {table}: nothing to accept (--accept-drift): as far as known, the slave does not keep less there,"
             " and its own clients have not written to it"

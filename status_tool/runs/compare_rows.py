@@ -22,7 +22,6 @@ from status_tool.digests.differences import Difference, cell_in_words
 from status_tool.digests.digest import FOREVER
 from status_tool.digests.families import Comparable, DescribedCluster, comparable, describe, describe_both
 from status_tool.errors import ConnectionFailed, StatusFileError, StatusToolError
-from status_tool.explain.advice import HOLES
 from status_tool.gather.measured_queues import Measured, measure
 from status_tool.gather.queue_backlog import has_shipped, standing
 from status_tool.printable import counted, iso, printable_key
@@ -33,11 +32,12 @@ from status_tool.runs.write import Say
 from status_tool.sources import meta
 from status_tool.sources.meta import HostedRegion
 from status_tool.sources.state_table import StateTable, now_ms
-from status_tool.vocabulary.codes import RUNS
+from status_tool.vocabulary.codes import RUNS, STREAM_CODES
 from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.schema import Row
+from status_tool.vocabulary.verdicts import Status
 
 AT_ONCE = 3
 """Tables that are compared at a time: a region server works on one more request than that."""
@@ -46,6 +46,11 @@ DRAIN_S = 10.0
 CHANGING_S = 30.0
 POLL_S = 0.5
 MOST_MARKS = 20
+_MAY_BE_QUEUED = {
+    "older-than-tracker",
+    *(code for code, status in STREAM_CODES.items() if status is not Status.COMPLETE),
+}
+"""Codes of streams that may not have arrived in whole, and of entries that are in no stream."""
 _ABSENT = "the slave does not have it"
 CompareOne = Callable[[threading.Event, str], Result]
 """Compares a table; the event ends it."""
@@ -284,7 +289,9 @@ def _waiting_for_queues(tables: Iterable[str], outcome: Outcome) -> frozenset[st
     groups = outcome.overview.groups if outcome.overview is not None else ()
     if any(group.code == "origin" for group in groups):
         return frozenset(tables)
-    return frozenset(group.table for group in groups if group.table and group.code in (*HOLES, "unsettled"))
+    accepted = outcome.hbase.accepted_tables if outcome.hbase is not None else ()
+    named = {group.table for group in groups if group.code in _MAY_BE_QUEUED}
+    return frozenset(tables) & {*accepted, *named}
 
 
 def _refuse_other(side: str, cluster: DescribedCluster, asked: Header) -> None:

@@ -49,6 +49,7 @@ from status_tool.rules.graph import (
 )
 from status_tool.rules.lost_wals import LostWal, lost_wals
 from status_tool.rules.peers import parse_peer
+from status_tool.rules.server_settings import peers_elsewhere
 from status_tool.rules.sides import CLOCK_TOLERANCE_MS, asked_filter, recorded_filter
 from status_tool.runs.check import Check
 from status_tool.runs.file_check import check_offline
@@ -244,12 +245,21 @@ class _Desk:
                         raise UsageError(f"--cluster {cluster.name}: two files of it are a {status.header.side}'s")
                     if status.is_json:
                         raise UsageError(f"{file} is of the original tool, which records no peers: paths cannot use it")
+                    if status.header.half == "hdfs":
+                        raise UsageError(f"{file} holds only the HDFS half, and no peers: write it without --only hdfs")
                     if not recorded_filter(status.header).covers(asked_filter(self._asked.scope)):
                         raise UsageError(
                             f"{file} holds only {recorded_filter(status.header)}: name these by --table or --namespace,"
                             " or write it again without them; of anything else no path would be known"
                         )
                     looks[cluster.name, 0] = ReadSide(file, status.header, key=self._asked.key)
+            self._refuse_others(cluster.name)
+
+    def _refuse_others(self, name: str) -> None:
+        """Raise `UsageError` if the two files of a cluster are of two clusters: one would show what the other has."""
+        sides = [looks[name, 0].header.cluster_id for looks in (self.masters, self.slaves) if (name, 0) in looks]
+        if len(set(sides)) > 1:
+            raise UsageError(f"--cluster {name}: its files are of two clusters ({sides[0]} and {sides[1]})")
 
     def read_first(self) -> None:
         """Read all live clusters as masters, then all as slaves.
@@ -317,6 +327,13 @@ class _Desk:
         given = f"no status file of it as a {side} is given: `status-tool {writes}` writes it there"
         # A cluster that could not be read as a master is not read as a slave.
         return self.failures.get((name, side)) or self.failures.get((name, MASTER)) or given
+
+    def unknown_peers(self, stations: Sequence[Station]) -> dict[str, str]:
+        """Return by cluster why it may have peers that nobody knows of."""
+        looks = {name: look for (name, number), look in self.masters.items() if number == 0}
+        elsewhere = {name: list(peers_elsewhere(look.facts.kind("server"))) for name, look in looks.items()}
+        unread = {one.name: self.why_not(one.name, MASTER) for one in stations if one.peers is None}
+        return unread | {name: f"its peers are unknown: {words[0]}" for name, words in elsewhere.items() if words}
 
     def unread(self) -> dict[str, str]:
         """Return by cluster why what it replicates, or what has arrived there, is unknown."""
@@ -542,14 +559,14 @@ class _Search:
         self, source: str, target: str, found: PathState, stations: Sequence[Station], hops: Sequence[Hop]
     ) -> Iterator[str]:
         """Yield what may bring `target` entries of `source` beside what was found, in words."""
-        silent = {one.name for one in stations if one.peers is None} - {target}
+        silent = self.desk.unknown_peers(stations)
         led_astray = astray(stations, target)
         around = routes_of([hop for hop in hops if target not in (hop.source, hop.target)])
         ways: list[Route] = [(), *(route for route in around if route[0].source == source)]
         for way in ways:
             end = way[-1].target if way else source
             if end in silent and not (way and covers(found, self._brought(way))):
-                yield f"{end}: {self.desk.why_not(end, MASTER)}"
+                yield f"{end}: {silent[end]}"
             for hop in led_astray:
                 if hop.source == end and not covers(found, self._brought((*way, hop))):
                     yield f"{end}: its peer {hop.peer} may lead to {target}: see the notes"

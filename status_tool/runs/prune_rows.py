@@ -180,9 +180,11 @@ class _Pruner:
     def _segments(self, file: StatusFile, barrier_ms: int) -> None:
         """Prune segments. Records the mark that makes earlier FILEs unusable before it deletes anything."""
         parsed = [parse_peer(detail) for detail in _column(file, "peer", "detail")]
-        peer = choose_peer(parsed, self.zookeeper.cluster_id(), self.zookeeper.endpoint.cluster_key, None).peer
+        here = self.zookeeper.cluster_id(), self.zookeeper.endpoint.cluster_key
+        # What the one has shipped the other may still have to ship.
+        leading = [one for one in parsed if leads_to(one, *here)] or [choose_peer(parsed, *here, None).peer]
         rows = [row for batch in file.rows({"server"}) for row in batch.to_pylist()]
-        over = {row["origin"] for row in rows if is_over(row, [peer], barrier_ms - self.request.gone_for_ms)}
+        over = {row["origin"] for row in rows if is_over(row, leading, barrier_ms - self.request.gone_for_ms)}
         noted = self.request.dry_run
         for digit in HEX:
             stored = self._scan("s", digit)

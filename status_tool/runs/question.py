@@ -19,6 +19,8 @@ from status_tool.rules.peers import (
     PeerFacts,
     choose_peer,
     family_filter,
+    is_astray,
+    leads_to,
     not_replicated,
     own_shipping,
     parse_peer,
@@ -115,11 +117,15 @@ class Question:
     """`-f`: the only files of the master in scope."""
     above_regexes: tuple[str, ...]
     """The folders above them: one that could not be listed may hold files of theirs."""
+    excluded: tuple[str, ...]
+    """`--exclude`: globs of files that are ignored on both sides."""
     excluded_regexes: tuple[str, ...]
-    """`--exclude`: files that are ignored on both sides."""
+    """The same as regular expressions."""
     named: tuple[NamedInside, ...]
     """Roots that lie inside what `--exclude` leaves out, and are checked."""
     notices: tuple[str, ...]
+    other_peers: tuple[str, ...] = ()
+    """Ids of peers that lead to the slave as well, or may, where `--peer` has chosen one."""
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -163,12 +169,18 @@ class Question:
             )
             chosen = [(words_of(one), why) for one, why in filters if not one.everything]
             yield from (f"only {words} ({why})" for words, why in dict(reversed(chosen)).items())
+            if self.other_peers and self.peer is not None:
+                others = few(self.other_peers, NAMED_LIMITS)
+                yield f"only what peer {self.peer['id']} ships (--peer), not what peer {others} does"
         else:
             yield "HBase not checked"
         if not self.scope.check_hdfs:
             yield "HDFS not checked"
-        elif self.path_regexes:
+            return
+        if self.path_regexes:
             yield f"of HDFS only {few(self.master.hdfs_paths, NAMED_LIMITS)} (-f)"
+        if self.excluded:
+            yield f"of HDFS nothing that matches {few(self.excluded, NAMED_LIMITS)} (--exclude)"
 
 
 def words_of(chosen: TableFilter) -> str:
@@ -212,9 +224,11 @@ def question_of(
         clusters=_clusters(master, slave) if scope.check_hbase and not master.legacy else None,
         path_regexes=tuple(map(glob_regex, hdfs_paths)),
         above_regexes=tuple(map(above_regex, hdfs_paths)),
+        excluded=excluded,
         excluded_regexes=tuple(exclusion_regexes(excluded)),
         named=named_inside(hdfs_paths or header.hdfs_paths, excluded),
         notices=(*header.notices, *slave.header.notices, *(choice.notices if choice else ())),
+        other_peers=_other_peers(master, choice.peer, slave.header) if choice and scope.peer_id is not None else (),
     )
 
 
@@ -301,6 +315,11 @@ def _peer(master: SideFacts, slave: Header, scope: Scope) -> Choice | None:
         return None
     replicated = _in_scope(master, scope) if scope.check_hbase else {}
     return choose_peer(master.peers, slave.cluster_id, slave.cluster_key, scope.peer_id, replicated)
+
+
+def _other_peers(master: SideFacts, chosen: PeerFacts, slave: Header) -> tuple[str, ...]:
+    leading = (one for one in master.peers if is_astray(one) or leads_to(one, slave.cluster_id, slave.cluster_key))
+    return tuple(sorted(str(peer["id"]) for peer in leading if peer["id"] != chosen["id"]))
 
 
 def refuse_pruned(master: Header, slave: Header, scope: Scope) -> None:

@@ -22,7 +22,7 @@ from __future__ import annotations
 import dataclasses
 import tempfile
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing as closed
 from dataclasses import dataclass, field
@@ -91,8 +91,8 @@ class Judgement:
     closing: Closing
     header: Header | None = None
     outcome: Outcome | None = None
-    tables: frozenset[str] = frozenset()
-    """In scope."""
+    tables: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """In scope, with their families that were shipped."""
     families: FamilyFilter = field(default_factory=FamilyFilter)
     """Which of their families the peer ships."""
     skew_ms: int | None = None
@@ -105,12 +105,17 @@ class Judgement:
             return Judged.UNPROVEN
         return Judged.COMPLETE if self.outcome.verdict is Verdict.COMPLETE else Judged.LACKING
 
-    def judged_of(self, table: str) -> Judged:
+    def ships(self, table: str, families: Collection[str] = ()) -> bool:
+        """Return True if the peer shipped the table then, with these families."""
+        return table in self.tables and set(families) <= set(self.tables[table])
+
+    def judged_of(self, table: str, families: Collection[str] = ()) -> Judged:
         """Return the judgement of a table: complete only if nothing is wrong with it, nor with the run as a whole.
 
-        A table that the peer did not ship then is none of what the file proves, although the whole is complete.
+        A table that the peer did not ship then, or not all of these families of it, is none of what the file proves,
+        although the whole is complete.
         """
-        if self.outcome is None or table not in self.tables:
+        if self.outcome is None or not self.ships(table, families):
             return Judged.UNPROVEN
         if self.judged is Judged.COMPLETE:
             return self.judged
@@ -120,14 +125,15 @@ class Judgement:
         lacking = self.judged is Judged.LACKING and any(group.kind != "unverifiable" for group in own)
         return Judged.LACKING if lacking else Judged.UNPROVEN
 
-    def holding(self, table: str | None = None) -> str | None:
-        """Return what holds back the whole, or a table, in words; None for nothing."""
-        if (self.judged if table is None else self.judged_of(table)) is Judged.COMPLETE:
+    def holding(self, table: str | None = None, families: Collection[str] = ()) -> str | None:
+        """Return what holds back the whole, or a table with these families, in words; None for nothing."""
+        if (self.judged if table is None else self.judged_of(table, families)) is Judged.COMPLETE:
             return None
         if self.outcome is None:
             return self.error
-        if table is not None and table not in self.tables:
-            return f"the table was not replicated when the status of {iso(self.closing.barrier_ms)} was published"
+        if table is not None and not self.ships(table, families):
+            what = "not all families of the table were" if table in self.tables else "the table was not"
+            return f"{what} replicated when the status of {iso(self.closing.barrier_ms)} was published"
         own = [group for group in self._groups if table is None or group.table in (table, None)]
         return _words(own[0]) if own else "the check as a whole is not complete"
 
@@ -242,8 +248,8 @@ class _Bench:
             question = question_in(side, SideFacts(self._slave.header, self._slave.rows), self._check)
             comparison = Comparison(self._check, question, side, self._slave_rows, path.parent)
             outcome = comparison.answer(self._spark, self._say, always)
-            tables = frozenset(question.shipped)
-            return Judgement(closing, file.header, outcome, tables, question.queues.families, _skew_ms(side.facts()))
+            shipped, families = question.shipped, question.queues.families
+            return Judgement(closing, file.header, outcome, shipped, families, _skew_ms(side.facts()))
 
     def beyond(self, newest: Judgement) -> Mapping[str, Beyond]:
         """Return what lies beyond, by table, from the heads in the newest usable file and the segments here."""
@@ -293,7 +299,7 @@ class _Search:
         def judged(table: str, number: int) -> Judged:
             if len(self.done) - before >= TABLE_JUDGEMENTS and number not in self.done:
                 return Judged.UNPROVEN
-            return self.at(number).judged_of(table)
+            return self.at(number).judged_of(table, self.tables()[table])
 
         for table in sorted(self.tables()):
             _look(0, end, partial(judged, table), partial(self._before_what_lacks, table=table))
@@ -308,9 +314,9 @@ class _Search:
             return None
         return bisect_left(self._files, -from_ms, key=lambda file: -file.order[0])
 
-    def tables(self) -> frozenset[str]:
-        """Return the tables in scope of the newest file that could be used."""
-        return self.done[self.newest_usable()].tables if self.has_usable() else frozenset()
+    def tables(self) -> Mapping[str, Collection[str]]:
+        """Return the tables in scope of the newest file that could be used, with their families."""
+        return self.done[self.newest_usable()].tables if self.has_usable() else {}
 
     def has_usable(self) -> bool:
         """Return True if any judged file could be compared at all."""
@@ -322,12 +328,12 @@ class _Search:
 
     def point(self, table: str | None = None) -> tuple[Judgement | None, str | None]:
         """Return the newest complete file that was judged, and what the next newer one that was judged lacks."""
-        holding = None
+        holding, families = None, () if table is None else self.tables()[table]
         for _, one in sorted(self.done.items()):
-            judged = one.judged if table is None else one.judged_of(table)
+            judged = one.judged if table is None else one.judged_of(table, families)
             if judged is Judged.COMPLETE:
                 return one, holding
-            holding = one.holding(table)
+            holding = one.holding(table, families)
         return None, holding
 
 

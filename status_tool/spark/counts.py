@@ -38,10 +38,8 @@ MAX_DRAWN_PROBLEMS = 50_000
 def overview_of(check: Verification, outcome: Outcome, drawn: bool = False) -> Overview:
     """Return the overview of a check that has been decided; `drawn` adds what a page's pictures need."""
     context = check.context
-    found = causes(
-        [*context.run_findings, *context.table_findings, *check.header_findings] if context.check_hbase else []
-    )
-    found += causes(check.header_findings)
+    hbase = [*context.run_findings, *context.table_findings] if context.check_hbase else []
+    found = causes([*hbase, *check.header_findings])
     frames = []
     if outcome.hbase is not None and any(n for status, n in outcome.hbase.regions.items() if status != Status.COMPLETE):
         if check.held_regions is None:

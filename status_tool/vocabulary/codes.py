@@ -435,7 +435,7 @@ RUNS: dict[str, Code[Status]] = {
         ),
         advice=(
             "keep the peers in ZooKeeper (HBase's CopyReplicationPeers moves them), restart the servers and write a new"
-            " FILE; until then only --rows can prove a table complete"
+            " FILE; until then only --rows can prove tables complete, if the peer in ZooKeeper leaves none out"
         ),
         is_about_rows=True,
     ),

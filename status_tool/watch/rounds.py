@@ -116,6 +116,7 @@ def document_of(done: CheckRound, history: History, number: int) -> dict[str, An
         "exit_code": 2 if outcome is None else outcome.exit_code,
         "error": done.error or None,
         "cut_ms": None if outcome is None else outcome.cut_ms,
+        "limits": [] if outcome is None else list(outcome.limits),
         "since_ms": history.verdict_since_ms(),
         "regions": regions,
         "regions_at_fault": regions_at_fault,

@@ -32,9 +32,10 @@ from status_tool.runs.compare_rows import (
 from status_tool.runs.file_digests import FiledTable
 from status_tool.runs.question import Question
 from status_tool.sources.meta import HostedRegion
+from status_tool.vocabulary.codes import STREAM_CODES
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Group, HBaseOutcome, Outcome, Overview, Problem
-from status_tool.vocabulary.verdicts import Evidence, Verdict
+from status_tool.vocabulary.verdicts import Evidence, Status, Verdict
 
 QUESTION = cast(Question, SimpleNamespace(shipped={"a": ("f",), "b": ("f",), "c": ("f",)}))
 MASTER = cast(Settings, SimpleNamespace(thrift=lambda: None))
@@ -71,10 +72,21 @@ def test_a_server_in_doubt_is_one_of_every_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "waits"), [("gap", True), ("behind", True), ("unsettled", True), ("emptied", False), ("bulkload", False)]
+    "code", ["older-than-tracker", *(code for code, status in STREAM_CODES.items() if status is not Status.COMPLETE)]
 )
-def test_what_may_be_in_a_queue_is_not_compared(code: str, waits: bool) -> None:
-    assert bool(_waiting_for_queues(["a"], outcome(("a", code)))) == waits
+def test_what_may_be_in_a_queue_is_not_compared(code: str) -> None:
+    assert _waiting_for_queues(["a"], outcome(("a", code))) == {"a"}
+
+
+def test_what_was_accepted_may_be_in_a_queue() -> None:
+    """A word is no arrival, and rows that are equal by then would make a proof of it."""
+    accepted = HBaseOutcome(Verdict.COMPLETE, Evidence.ACCEPTED, {}, accepted_tables=("c",))
+    assert _waiting_for_queues(["a", "c"], replace(outcome(), hbase=accepted)) == {"c"}
+
+
+@pytest.mark.parametrize("code", ["emptied", "bulkload"])
+def test_what_is_in_no_stream_waits_for_no_queue(code: str) -> None:
+    assert _waiting_for_queues(["a"], outcome(("a", code))) == frozenset()
 
 
 def test_of_a_crashed_server_anything_may_be_in_a_queue() -> None:

@@ -150,6 +150,7 @@ def test_what_the_slaves_own_clients_wrote_is_a_doubt(written: dict[str, Any]) -
     accepted = judged(theirs, TABLE, "ns:t")
     assert accepted.verdict is Verdict.COMPLETE
     assert ("by others than this master: ns:t" in " ".join(accepted.notices)) is ("written_by" in written)
+    assert "last at 1970-01-01T00:00:20.000Z, which was accepted (--accept-drift)" in " ".join(accepted.notices)
     assert "nothing to accept" not in " ".join(accepted.notices)
 
 
@@ -226,7 +227,7 @@ def test_what_passes_beside_replication_is_told() -> None:
     """Writes of others on the slave, deletes among them, and tags, with the newest time; a word covers them."""
     outcome = judged(OWN, {**TABLE, "tagged_ms": 18_000}, "ns:t")
     assert outcome.verdict is Verdict.COMPLETE
-    written, tagged = outcome.notices
+    _, written, tagged = outcome.notices
     assert "ns:t (last 1970-01-01T00:00:20.000Z, deletes among them, last 1970-01-01T00:00:15" in written
     assert "; by its own clients)" in written
     assert "ns:t (last 1970-01-01T00:00:18.000Z)" in tagged

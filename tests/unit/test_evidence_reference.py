@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from status_tool.printable import printable_key
-from status_tool.rules.peers import FamilyFilter
+from status_tool.rules.peers import FamilyFilter, family_filter
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import Header
@@ -167,6 +167,18 @@ def test_streams_of_a_table_that_is_shipped_in_part_are_exact() -> None:
     assert (wide.verdict, only(wide).kind, only(wide).to_seq) == (Verdict.INCOMPLETE, "missing", 90)
     later = {**SEGMENT, "via": 6, "family": "g", "prev": 50, "seq": 90}
     assert only(check(ours, [*theirs, later])).kind == "gap"
+
+
+@pytest.mark.parametrize(
+    "lists", [{"replicate_all": False, "table_cfs": {"ns:t": []}}, {"exclude_table_cfs": {"x": []}}]
+)
+def test_a_table_that_is_left_out_may_be_dropped(lists: dict[str, Any]) -> None:
+    """Its heads and facts stay in the state table, and no list of the master's tables has it any more."""
+    gone = {"table": "x", "region": "gone"}
+    rows = [{**STREAM, **gone}, {"kind": "fact", "state": "content", "write_ms": 5_000, **gone}]
+    queues = QueueFacts(families=family_filter({"id": "1", **lists}))
+    assert check([*OURS, *rows], queues=queues).verdict is Verdict.COMPLETE
+    assert {one.table for one in check([*OURS, *rows]).problems} == {"x"}
 
 
 def test_a_family_that_is_left_out_is_in_no_head_that_the_slave_implies() -> None:

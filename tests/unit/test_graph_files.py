@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from status_tool.clients.config import Settings, SiteConfig
 from status_tool.errors import StatusFileError, UsageError
 from status_tool.gather.snapshot import Snapshot
+from status_tool.rules.graph import Reach, Station
 from status_tool.runs import graph_check
 from status_tool.runs.graph_check import NamedCluster, PathsAsked, _Desk, _Search
 from status_tool.status_file.signature import SignKey
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
+from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import Scope
 
 
@@ -32,11 +36,46 @@ def test_a_file_of_some_tables_proves_no_path_of_all(tmp_path: Path) -> None:
         opened(tmp_path, Scope())
 
 
+def test_a_file_of_files_alone_is_refused(tmp_path: Path) -> None:
+    """It records no peers, so that its cluster would not be connected to any other one."""
+    file = tmp_path / "sun.status"
+    with StatusWriter(file, Header("master", "m", 5, 5, half="hdfs")):
+        pass
+    desk = _Desk(PathsAsked((NamedCluster("sun", files=(file,)),), Scope()), tmp_path, lambda _: None)
+    with pytest.raises(UsageError, match="holds only the HDFS half"):
+        desk.open_files()
+
+
+def test_files_of_two_clusters_are_not_one(tmp_path: Path) -> None:
+    """Nothing else tells them apart if a peer's cluster could not be queried for its id."""
+    files = tuple(tmp_path / side for side in (MASTER, SLAVE))
+    for file, cluster in zip(files, ("earth", "venus"), strict=True):
+        with StatusWriter(file, Header(file.name, cluster, 5, 5)):
+            pass
+    desk = _Desk(PathsAsked((NamedCluster("earth", files=files),), Scope()), tmp_path, lambda _: None)
+    with pytest.raises(UsageError, match=r"its files are of two clusters \(earth and venus\)"):
+        desk.open_files()
+
+
+@pytest.mark.parametrize(("storage", "reach"), [("filesystem", Reach.UNVERIFIABLE), (None, Reach.UNCONNECTED)])
+def test_peers_that_are_not_in_zookeeper_may_lead_anywhere(tmp_path: Path, storage: str | None, reach: Reach) -> None:
+    settings = {} if storage is None else {"hbase.replication.peer.storage.impl": storage}
+    row = {"kind": "server", "server": "a,1,1", "role": "w", "live": True, "detail": json.dumps({"settings": settings})}
+    with StatusWriter(tmp_path / "sun.status", Header("master", "m", 5, 5)) as writer:
+        writer.write(pa.Table.from_pylist([row], STATUS_SCHEMA))
+    asked = PathsAsked((NamedCluster("sun", files=(tmp_path / "sun.status",)), NamedCluster("earth")), Scope())
+    desk = _Desk(asked, tmp_path, lambda _: None)
+    desk.open_files()
+    stations = (*desk.stations()[:1], Station("earth", "e", peers=()))
+    found = _Search(asked, desk, lambda _: None)._cell("sun", "earth", (), stations, ())
+    assert (found.reach, "peer.storage.impl is filesystem" in str(found.reasons)) == (reach, storage is not None)
+
+
 KEY = SignKey(b"one" * 10)
 
 
 def written(file: Path, side: str, key: SignKey | None = KEY, cut_ms: int = 5) -> Path:
-    with StatusWriter(file, Header(side, side, 5, cut_ms), key):
+    with StatusWriter(file, Header(side, "sun", 5, cut_ms), key):
         pass
     return file
 

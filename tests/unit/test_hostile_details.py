@@ -53,6 +53,7 @@ NAMES = st.sampled_from(
         "read_ms",
         "endpoint",
         "entry_filters",
+        "drops_loads",
         "1",
     ]
 )
@@ -62,7 +63,7 @@ VALUES = st.recursive(
 )
 PEER = {
     **{"id": "1", "cluster_key": "zk:2181:/b", "enabled": True, "cluster_id": SLAVE.cluster_id, "created_ms": 1},
-    **{"modified_ms": 1, "replicate_all": True, "endpoint": None, "entry_filters": None},
+    **{"modified_ms": 1, "replicate_all": True, "endpoint": None, "entry_filters": None, "drops_loads": False},
 }
 QUEUE = {
     **{"peer": "1", "live": True, "dead_servers": []},

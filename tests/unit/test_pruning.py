@@ -406,9 +406,11 @@ def slave_file(path: Path, cluster_id: str = ONE, origins: Sequence[int] = (1, 2
     )
 
 
-def master_file(path: Path, origins: Sequence[int] = (2,), **more: Any) -> Path:
+def master_file(
+    path: Path, origins: Sequence[int] = (2,), leading: Sequence[dict[str, Any]] = (PEER,), **more: Any
+) -> Path:
     header = Header("master", MASTER_ID, 5, 5, **{"barrier_issued_ms": OLD * 1000, **more})
-    rows: list[dict[str, Any]] = peers(PEER)
+    rows: list[dict[str, Any]] = peers(*leading)
     rows += [{"kind": "stream", "table": "t", "region": REGION, "origin": one, "via": 0, "seq": 10} for one in origins]
     rows.append({"kind": "server", **{k: v for k, v in server(1).items() if k != "detail"}})
     return written(path, header, rows)
@@ -473,6 +475,14 @@ def test_on_a_slave(here: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         *(f"mark {[('t', master_bytes)]}", "delete h1 10"),
         *("delete o1r 7", "delete o1w 7"),
     ]
+
+
+def test_on_a_slave_to_which_two_peers_lead(here: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing more may come by either; one that leads elsewhere does not matter, and one has to lead here."""
+    monkeypatch.setattr(Zoo, "id_here", ONE)
+    run(master_file(tmp_path / "two", leading=[PEER, {**PEER, "id": "2"}, SECOND]), dry_run=True)
+    with pytest.raises(StatusFileError, match="does not replicate to this one"):
+        run(master_file(tmp_path / "none", leading=[SECOND]), dry_run=True)
 
 
 def test_a_slave_that_has_other_slaves_keeps_its_heads(

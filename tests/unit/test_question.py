@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from status_tool.errors import StatusFileError, StatusToolError, UsageError
-from status_tool.rules.peers import FamilyFilter
 from status_tool.runs.question import Question, SideFacts, question_of
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import HBaseOutcome, NotReplicated, Outcome
@@ -53,7 +52,7 @@ def test_tables_that_the_peer_does_not_ship_are_left_out() -> None:
     assert found.left_out == ("b", "c")
     assert found.not_replicated == NotReplicated(("b",), (("a", "g"), ("a", "h")))
     assert found.queues.withheld == {"a": ("g",)}
-    assert found.queues.families == FamilyFilter({"a": frozenset("f")})
+    assert found.queues.families.listed == {"a": frozenset("f")}
 
 
 def test_what_is_not_replicated_is_told_within_the_scope() -> None:
@@ -70,6 +69,17 @@ def test_only_halves_that_both_sides_hold_are_asked(ours: str, theirs: str, halv
     assert (found.not_replicated is None, found.clusters is None) == (not halves[0], not halves[0])
 
 
+@pytest.mark.parametrize(
+    ("cluster_id", "key", "is_limit"), [("s", "", True), ("", "zk:2181:/x", True), ("other", "", False)]
+)
+def test_another_peer_that_leads_to_the_slave_is_a_limit(cluster_id: str, key: str, is_limit: bool) -> None:
+    """What it alone ships is not checked; one whose cluster could not be queried may lead here."""
+    both = (peer(), peer(id="2", cluster_id=cluster_id, cluster_key=key))
+    found = question(facts(*both), Scope(peer_id="1", check_hdfs=False)).answered(Outcome(None, None, (), 0))
+    expected = ["only what peer 1 ships (--peer), not what peer 2 does"] if is_limit else []
+    assert found.limits == (*expected, "HDFS not checked")
+
+
 def test_files_of_the_original_tool_have_no_peer() -> None:
     found = question(facts(header=replace(MASTER, evidence="timestamps"), legacy=True))
     assert (found.peer, found.clusters, found.left_out, found.not_replicated) == (None, None, (), None)
@@ -81,6 +91,8 @@ def test_a_path_that_file_does_not_hold_is_absent() -> None:
     assert (found.master.hdfs_paths, found.master.hdfs_absent) == (("/data/x", "/other"), ("/other",))
     assert len(found.path_regexes) == 2
     assert len(found.excluded_regexes) == 1
+    limits = found.answered(Outcome(None, None, (), 0)).limits
+    assert limits == ("of HDFS only /data/x, /other (-f)", "of HDFS nothing that matches *.tmp (--exclude)")
 
 
 @pytest.mark.parametrize(

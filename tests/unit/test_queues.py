@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, cast
 from urllib.parse import quote
 
 import pytest
 
-from status_tool.clients.config import Settings, SiteConfig
+from status_tool.clients import hbase_pb2
+from status_tool.clients.config import Settings, SiteConfig, ZooKeeperEndpoint
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
 from status_tool.clients.zookeeper import ZooKeeper
@@ -19,6 +21,7 @@ from status_tool.gather import measured_queues
 from status_tool.gather.measured_queues import Measured, _plausible, measure
 from status_tool.gather.queue_backlog import has_lengths, has_shipped, why_not_shipped
 from status_tool.rules.lost_wals import lost_wals
+from status_tool.rules.peers import parse_peer
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS, QueueFacts, newly_settled, queue_facts, undrained_servers
 from status_tool.rules.settled import settled_before, with_proofs
 from status_tool.sources.replication_queues import HFileRefs, Queue, Queues, Wal, read_queues
@@ -163,6 +166,26 @@ def test_bulk_loads(summary: dict[str, Any], known: bool) -> None:
     """Fine only with the setting, with references kept for this peer, and with none left."""
     at = facts(**summary).loads_from_ms
     assert at == (PEER["modified_ms"] + CLOCK_MARGIN_MS if known else None)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(("value", "drops"), [("true", True), ("TRUE ", True), ("false", False), (None, False)])
+def test_bulk_loads_by_a_peer_whose_configuration_drops_their_markers(value: str | None, drops: bool) -> None:
+    """It overrides that of the region servers, which is all that trackers record."""
+    config = hbase_pb2.ReplicationPeer(clusterkey="zk:2181:/b")
+    if value is not None:
+        config.configuration.add(name="hbase.replication.drop.on.deleted.columnfamily", value=value)
+    znodes = {
+        "/h/replication/peers/1": config,
+        "/h/replication/peers/1/peer-state": hbase_pb2.ReplicationState(state=hbase_pb2.ReplicationState.ENABLED),
+    }
+    stat = SimpleNamespace(ctime=1, mtime=2, czxid=3, version=0)
+    zookeeper = ZooKeeper(ZooKeeperEndpoint("zk:2181", "/h"))
+    zookeeper._client = SimpleNamespace(get=lambda path: (b"PBUF" + znodes[path].SerializeToString(), stat))
+    peer = zookeeper._peer("1")
+    assert peer is not None
+    found = facts(peer=parse_peer(peer.to_json()))
+    assert (found.loads_from_ms is None) == drops
+    assert ("in the configuration of peer 1" in str(found.notices)) == drops
 
 
 def test_a_disabled_peer_is_named() -> None:

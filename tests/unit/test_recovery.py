@@ -80,8 +80,10 @@ def outcome(verdict: Verdict, *groups: Group) -> Outcome:
     return Outcome(hbase, None, (), 1, overview=Overview(groups=groups))
 
 
-def judgement(one: Closing, judged: Judged, *groups: Group, tables: tuple[str, ...] = ("t",)) -> Judgement:
-    return Judgement(one, header(one), outcome(VERDICTS[judged], *groups), frozenset(tables))
+def judgement(
+    one: Closing, judged: Judged, *groups: Group, tables: tuple[str, ...] = ("t",), families: str = "f"
+) -> Judgement:
+    return Judgement(one, header(one), outcome(VERDICTS[judged], *groups), dict.fromkeys(tables, families))
 
 
 def search(verdicts: list[Judged], lacks_from_ms: int | None = None) -> _Search:
@@ -198,6 +200,21 @@ def test_a_table_that_was_not_replicated_then_has_no_point() -> None:
     assert answer.point_ms == closing(3).cut_ms
     assert (answer.tables["new"].point_ms, answer.tables["t"].point_ms) == (None, closing(0).cut_ms)
     assert "was not replicated when" in str(answer.tables["new"].held_back_by)
+
+
+def test_a_table_of_which_less_was_replicated_then_has_no_point() -> None:
+    """What its other family held when the peer was widened may be missing."""
+
+    def judge(one: Closing) -> Judgement:
+        is_wide = int(one.name) < 3
+        return judgement(one, L, group("t"), families="fg") if is_wide else judgement(one, C)
+
+    looked = _Search([closing(number) for number in range(10)], judge)
+    looked.run()
+    looked.run_tables()
+    answer = _answer("s", 1, looked._files, looked, {}, ())
+    assert (answer.point_ms, answer.tables["t"].point_ms) == (closing(3).cut_ms, None)
+    assert "not all families of the table were replicated when" in str(answer.tables["t"].held_back_by)
 
 
 def test_files_that_cannot_be_used_hide_no_other() -> None:
@@ -387,7 +404,7 @@ def test_nothing_published() -> None:
     looked = _Search([], lambda one: cast(Judgement, SimpleNamespace()))
     looked.run()
     assert looked.point() == (None, None)
-    assert looked.tables() == frozenset()
+    assert looked.tables() == {}
 
 
 @pytest.mark.spark
@@ -405,7 +422,7 @@ def test_a_table_that_is_called_complete_is_so_by_a_check_of_it_alone(sample: st
         whole, of = verdict()
         with open_status(files[0]) as file:
             tables = {row["table"] for batch in file.rows({"stream"}) for row in batch.to_pylist()}
-        one = Judgement(closing(0), of, whole, frozenset(tables))
+        one = Judgement(closing(0), of, whole, dict.fromkeys(tables, "f"))
         assert len(tables) > 1
         for table in sorted(tables):
             assert (one.judged_of(table) is C) == (verdict(table)[0].verdict is Verdict.COMPLETE), table

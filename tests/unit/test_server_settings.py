@@ -10,6 +10,7 @@ import pytest
 
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.server_settings import SINGLE_ENTRIES, judge_settings, keeps_single_entries
+from status_tool.vocabulary.findings import RowProofs
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.scope import Baseline
 from status_tool.vocabulary.verdicts import Verdict
@@ -97,6 +98,23 @@ def test_peers_that_are_not_in_zookeeper_are_not_read() -> None:
         if row["kind"] == "server"
     ]
     assert check([*OURS, *gone]).verdict is Verdict.COMPLETE
+
+
+@pytest.mark.parametrize(
+    ("less", "verdict"),
+    [
+        ({}, Verdict.COMPLETE),
+        ({"left_out": ("ns:u",)}, Verdict.UNVERIFIABLE),
+        ({"withheld": {"ns:t": ("g",)}}, Verdict.UNVERIFIABLE),
+        ({"left_out": ("other:u",)}, Verdict.COMPLETE),
+    ],
+)
+def test_rows_of_what_a_peer_ships_that_may_be_of_before(less: dict[str, Any], verdict: Verdict) -> None:
+    """They settle it only if that is all: what the peer leaves out in ZooKeeper may be shipped by now."""
+    ours = having(OURS, {"hbase.replication.peer.storage.impl": "filesystem"})
+    rows = RowProofs(equal=frozenset({"ns:t"}))
+    scope = replace(HBASE, namespaces=frozenset({"ns"}))
+    assert check(ours, scope=scope, queues=QueueFacts(**less), rows=rows).verdict is verdict
 
 
 def test_tags_are_told_unless_every_server_keeps_them() -> None:

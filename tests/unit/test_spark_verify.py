@@ -501,6 +501,14 @@ def test_the_short_way_decides_what_is_evident_and_nothing_else(
     assert (overviews[0].repairs, by_name[0]) == (overviews[1].repairs, by_name[1])
 
 
+def test_what_holds_for_the_whole_run_is_counted_once(session: SparkSession) -> None:
+    master, slave = Header("master", MASTER_ID, NOW, NOW), Header("slave", SLAVE_ID, NOW - 40_000, NOW)
+    sides, held = (frame(session, []), frame(session, [])), HeldRows([], [])
+    with closing(Verification(session, *sides, master, slave, Scope(offline=True), held=held)) as check:
+        groups = overview_of(check, check.outcome()).groups
+    assert [group.count for group in groups if group.code == "slave-older"] == [1]
+
+
 @pytest.mark.parametrize(("record", "schema"), [(JudgedRegion, REGION_SCHEMA), (JudgedStream, STREAM_SCHEMA)])
 def test_workers_hand_on_every_field_of_a_judgement_and_no_other(record: type, schema: pa.Schema) -> None:
     assert {field.name for field in fields(record)} == set(schema.names)

@@ -179,6 +179,9 @@ def test_a_line_says_it_all() -> None:
     assert "since" not in line_of(CheckRound(60_000, 1.0, outcome_of()), history)
     done = CheckRound(60_000, 1.0, outcome_of())
     assert document_of(done, history, 1)["cut_ms"] == OUTCOME.cut_ms
+    limited = CheckRound(60_000, 1.0, replace(outcome_of(), limits=("only table t (chosen)",)))
+    assert "only table t (chosen)" in line_of(limited, history)
+    assert document_of(limited, history, 1)["limits"] == ["only table t (chosen)"]
     failed = CheckRound(180_000, 1.0, None, "cannot reach \x1b[31mit")
     history.add(failed)
     assert line_of(failed, history) == "1970-01-01T00:03:00Z no verdict: cannot reach \\x1b[31mit; took 1.0 s"
