@@ -84,14 +84,19 @@ def test_state_table_disabled_on_the_slave(fragile: Pair, status: Path) -> None:
     assert_complete(fragile.check(status, "--table", "dark", "--wait", "60"))
 
 
+def record_openings(pair: Pair, file: Path) -> None:
+    """A server that is killed before it has recorded that it opened a region is a false alarm that is known."""
+    for cluster in (pair.master, pair.slave):
+        assert tool_here("run", "-o", file, "--only", "hbase", conf=cluster).exit_code == 0
+
+
 def test_killed_while_the_state_table_is_away(fragile: Pair, status: Path) -> None:
     """What could not be written through is in the spool once it is acknowledged: nothing looks missing after a crash.
 
     Rows come one after another until then: there is no moment at which a copy made now and then would hold them all.
     """
     fragile.create_table("dark3", {"f": 1})
-    # A server that is killed before it could record that it opened the table's regions is a false alarm that is known.
-    assert tool_here("run", "-o", status, "--only", "hbase", conf=fragile.slave).exit_code == 0
+    record_openings(fragile, status)
     fragile.slave.admin.disable_table(STATE_TABLE)
     try:
         rows = count()
@@ -114,6 +119,7 @@ def test_killed_while_the_state_table_is_away(fragile: Pair, status: Path) -> No
 def test_killed_between_two_flushes(fragile: Pair, status: Path) -> None:
     """What was acknowledged since the last one is in the spool: nothing looks missing, and others take it over."""
     fragile.create_table("between", {"f": 1})
+    record_openings(fragile, status)
     rows = count()
     wait_until(lambda: _put(fragile, "between", rows) and _spooled_ends(fragile.slave), 60, "a record in the spool")
     for server in fragile.slave.region_servers:
@@ -303,6 +309,7 @@ def test_region_server_that_dies_in_its_start(fragile: Pair, status: Path) -> No
 def test_master_region_server_killed_before_its_flush(fragile: Pair, status: Path) -> None:
     """Its last heads are lost with it: unverifiable while its queue waits, and later unless the queues settle it."""
     fragile.create_table("crash", {"f": 1})
+    record_openings(fragile, status)
     (region,) = fragile.master.admin.regions("crash")
     victim = next(s for s in fragile.master.region_servers if s.running and s.server_name == region.server)
     fragile.master.admin.put_rows("crash", "f", 10)
