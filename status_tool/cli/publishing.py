@@ -165,9 +165,12 @@ class _Publisher:
         try:
             closing, sent, other, notices = self._publish()
         except (UsageError, ConfigurationError) as refused:
+            done = PublishRound(started_ms, time.monotonic() - began, error=" ".join(str(refused).split()))
             if is_first:
+                # Else those of an earlier publisher would say that it is up.
+                self._write_metrics(done)
                 raise
-            return PublishRound(started_ms, time.monotonic() - began, error=" ".join(str(refused).split()))
+            return done
         except Exception as failed:
             # What was interrupted may end with an error of its own, which is not one of the round.
             if received or isinstance(failed, Interrupted):
