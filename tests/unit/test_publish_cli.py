@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -226,9 +226,31 @@ def test_a_peer_that_cannot_be_seen_is_told_once_in_a_while(monkeypatch: pytest.
     assert made._carried() == ()
 
 
+def test_a_peer_that_is_added_meanwhile_is_looked_at_before_the_next_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """If its cluster lacks the table, that file would stop whatever it ships."""
+    made, _ = _publisher(monkeypatch, tmp_path, PublishService(1.0))
+    monkeypatch.undo()
+    monkeypatch.setattr(publishing, "ZooKeeper", _Session)
+    known = [Carried("1", True, True, None)]
+    monkeypatch.setattr(publishing, "carried", lambda *_: list(known))
+    assert made._carried() == ()
+    monkeypatch.setattr(_Session, "found", ["1", "2"])
+    known.append(Carried("2", True, False, "it would stop"))
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match="it would stop"):
+            made._carried()
+
+
 class _Session:
+    found: ClassVar = ["1"]
+
     def __init__(self, *_: Any) -> None:
         """Nothing is asked."""
+
+    def peers(self) -> list[str]:
+        return self.found
 
     def __enter__(self) -> _Session:
         return self
