@@ -87,7 +87,8 @@ def _proof(repairs: Sequence[TableRepair]) -> Iterator[str]:
     yield "# does so by digests (DIR: the master's configuration). The same by Hadoop's own tools, for both to agree:"
     yield "# HashTable on the master, then SyncTable --dryrun on the slave, whose counters HASHES_NOT_MATCHED,"
     yield "# SOURCEMISSINGROWS and TARGETMISSINGROWS must be absent or 0. (SyncTable without --dryrun repairs what"
-    yield "# differs; leave --starttime and --endtime out of HashTable where clients set timestamps of their own.)"
+    yield "# differs and deletes what only the slave has, unless --doDeletes=false; leave --starttime and --endtime out"
+    yield "# of HashTable where clients set timestamps of their own.)"
     for repair in repairs:
         yield "#"
         yield f"# {safe(repair.table)}"

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from status_tool.errors import OutputError
 from status_tool.explain import problems
+from status_tool.explain.advice import SYNC_DELETES
 from status_tool.explain.cluster_map import KnownSide, known_clusters
 from status_tool.explain.overview import causes, groups_of, overview
 from status_tool.explain.problems import to_problem
@@ -376,6 +377,15 @@ def test_a_repair_covers_every_gap_of_its_table_with_one_command(tmp_path: Path)
     assert failed.returncode == 1
     assert "ns:t0: FAILED" in failed.stderr
     assert "SyncTable --dryrun=true" in script.read_text()
+    assert "deletes what only the slave has, unless --doDeletes=false" in script.read_text()
+
+
+def test_whoever_is_told_to_run_synctable_is_told_what_it_deletes() -> None:
+    """Rows of another master, or of the application after a failover, would be among it."""
+    outcome = many(1, 1)
+    for text in (printed(TextReporter(), outcome), printed(HtmlReporter(1), outcome)):
+        words = " ".join(text.split())
+        assert ("SyncTable" in words, SYNC_DELETES in words) == (True, True)
 
 
 @settings(deadline=None)
