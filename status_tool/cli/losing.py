@@ -112,7 +112,11 @@ def lost_lines(found: LostData) -> Iterator[str]:
         yield "Not certain:"
         for name, why in found.unproven.items():
             yield f"  {name or 'the cluster as a whole'}: {why}"
-        yield "--rows compares the rows of tables that streams leave in doubt."
+        # A disabled peer ships nothing, so that the queue of a server that was killed never drains.
+        yield (
+            "On the slave, `status-tool rows --table TABLE --master-conf DIR` compares a table as it is. --rows here "
+            "compares only what no queue can hold any more, and a killed server's waits until the peer is enabled."
+        )
     if outcome.hbase is not None and outcome.hbase.accepted_tables:
         word = "Your word (--since) vouches for a part of it, and nothing has compared that"
         yield f"{word}: {accepted_line(outcome.hbase)}"

@@ -54,6 +54,14 @@ def test_nothing_is_lost_of_what_was_asked() -> None:
         *lost_lines(told)
     ]
     assert lost_document(told)["accepted_tables"] == ["t"]
+    (_, _, way_out, _) = lost_lines(
+        replace(
+            found,
+            outcome=replace(outcome, hbase=replace(hbase, verdict=Verdict.UNVERIFIABLE)),
+            unproven={"": "a server was killed"},
+        )
+    )
+    assert "On the slave, `status-tool rows --table TABLE --master-conf DIR`" in way_out
     narrow = replace(outcome, hbase=replace(hbase, not_replicated=NotReplicated(("audit",))))
     assert "(audit)" in [*lost_lines(replace(found, outcome=narrow))][-1]
     assert "(audit)" in lost_document(replace(found, outcome=narrow))["limits"][-1]
