@@ -34,6 +34,12 @@ def test_a_range_of_times_that_is_told_holds_all_that_is_lost(
     assert (found.from_ms, found.to_ms) == told
 
 
+def test_regions_whose_rows_differ_are_counted() -> None:
+    """By rows a loss need not show in any stream."""
+    found = _lost_table([], {Status.COMPLETE: 2, Status.DIFFERS: 1, Status.GAP: 1}, None)
+    assert (found.regions, found.of_regions) == (2, 4)
+
+
 def test_a_word_that_lost_is_given_is_not_recorded_on_the_slave() -> None:
     """Whoever asks what was lost since a time has accepted nothing for the checks to come."""
     nobody: Any = None
