@@ -129,7 +129,7 @@ def _spanning(cause: Cause) -> Finding:
     """Return the example, for contents with the keys of all: its commands compare every region of the cause at once."""
     if cause.count == 1 or cause.worst.code not in CONTENTS:
         return cause.worst
-    return replace(cause.worst, region=None, start_key=cause.start_key, end_key=cause.end_key)
+    return replace(cause.worst, start_key=cause.start_key, end_key=cause.end_key)
 
 
 def _repairs(found: Sequence[Cause], context: RunContext) -> Iterable[TableRepair]:
