@@ -2,7 +2,8 @@
 
 `ReplicationComplete` is a sensor: it checks again while entries are still on their way. `CheckReplication` is an
 operator: it checks once. Both run `status-tool run -i FILE --json` on the worker, which needs the tool, a JRE and the
-slave's site files, and return the verdict's JSON document to XCom, without its list of problems.
+slave's site files, and return the verdict's JSON document to XCom, without its list of problems. FILE has to be the one
+of this failover: an old one is complete as well, up to its own cut (`cut_ms`).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from status_tool.clients.config import Settings
 from status_tool.gather.snapshot import Request
 from status_tool.printable import iso, safe
 from status_tool.report.progress import make_progress
-from status_tool.report.text import not_covered
+from status_tool.report.text import accepted_line, not_covered
 from status_tool.runs.check import Check
 from status_tool.runs.compare_rows import RowsAsked
 from status_tool.runs.losses import LostData, LostTable, find_lost
@@ -45,6 +45,7 @@ def lost_check(master: Settings, scope: Scope, rows: bool | None, lists: Mapping
         scope,
         lists=tuple(FullList(name, to) for name, to in lists.items() if to is not None),
         rows=None if rows is None else RowsAsked(master, rows),
+        records_words=False,
     )
 
 
@@ -91,6 +92,7 @@ def lost_document(found: LostData) -> dict[str, Any]:
             for name, table in found.tables.items()
         },
         "unverifiable": dict(found.unproven),
+        "accepted_tables": [] if outcome.hbase is None else list(outcome.hbase.accepted_tables),
         "limits": list(not_covered(outcome)),
         "notices": list(outcome.notices),
     }
@@ -110,7 +112,14 @@ def lost_lines(found: LostData) -> Iterator[str]:
         yield "Not certain:"
         for name, why in found.unproven.items():
             yield f"  {name or 'the cluster as a whole'}: {why}"
-        yield "--rows compares the rows of tables that streams leave in doubt."
+        # A disabled peer ships nothing, so that the queue of a server that was killed never drains.
+        yield (
+            "On the slave, `status-tool rows --table TABLE --master-conf DIR` compares a table as it is. --rows here "
+            "compares only what no queue can hold any more, and a killed server's waits until the peer is enabled."
+        )
+    if outcome.hbase is not None and outcome.hbase.accepted_tables:
+        word = "Your word (--since) vouches for a part of it, and nothing has compared that"
+        yield f"{word}: {accepted_line(outcome.hbase)}"
     if limits := not_covered(outcome):
         yield f"Limits of this answer: {'; '.join(limits)}."
 

@@ -20,7 +20,7 @@ from status_tool.cli.repeated import RoundParameters
 from status_tool.cli.run_options import OPTIONS, Half
 from status_tool.cli.signals import end_within, received
 from status_tool.clients.kerberos import forget_tickets
-from status_tool.clients.zookeeper import ZooKeeper
+from status_tool.clients.zookeeper import Peer, ZooKeeper
 from status_tool.errors import (
     EXIT_COMPLETE,
     EXIT_ERROR,
@@ -42,7 +42,7 @@ from status_tool.watch.rounds import Rhythm
 ENDED_S = 1.5
 """After a signal it ends within this time, wherever that has hit it."""
 PEERS_S = 600.0
-"""Time that what was seen of the peers' clusters counts."""
+"""Time that what was seen of the clusters of the same peers counts."""
 MINUTE_S = 60.0
 
 
@@ -142,7 +142,9 @@ class _Publisher:
         self._table = PublishedTable(self._settings.thrift(), self._settings.status_table)
         self._turns: Turns | None = None
         self._files_at: float | None = None
-        self._peers_at: float | None = None
+        self._peers: list[Peer] | None = None
+        """Those whose clusters were looked at, at `_peers_at`."""
+        self._peers_at = 0.0
         self._last: Closing | None = None
         self._sent = SentParts()
 
@@ -165,9 +167,12 @@ class _Publisher:
         try:
             closing, sent, other, notices = self._publish()
         except (UsageError, ConfigurationError) as refused:
+            done = PublishRound(started_ms, time.monotonic() - began, error=" ".join(str(refused).split()))
             if is_first:
+                # Else those of an earlier publisher would say that it is up.
+                self._write_metrics(done)
                 raise
-            return PublishRound(started_ms, time.monotonic() - began, error=" ".join(str(refused).split()))
+            return done
         except Exception as failed:
             # What was interrupted may end with an error of its own, which is not one of the round.
             if received or isinstance(failed, Interrupted):
@@ -228,9 +233,10 @@ class _Publisher:
 
         Raises `ConfigurationError` if no peer ships the table, or where the cluster of one that does lacks it.
         """
-        if self._peers_at is not None and time.monotonic() - self._peers_at < PEERS_S:
-            return ()
         with ZooKeeper(self._settings.zookeeper()) as zookeeper:
+            known = zookeeper.peers()
+            if known == self._peers and time.monotonic() - self._peers_at < PEERS_S:
+                return ()
             peers = carried(zookeeper, self._table.name)
         blocked = [one.problem for one in peers if one.is_there is False and one.problem]
         if blocked:
@@ -241,7 +247,7 @@ class _Publisher:
                 "no enabled replication peer: a published file would not reach any cluster; add one, or enable it"
             ]
             raise ConfigurationError(problems[0])
-        self._peers_at = time.monotonic()
+        self._peers, self._peers_at = known, time.monotonic()
         unseen = [one.peer for one in shipping if one.is_there is None]
         notices = [one.problem for one in peers if one.problem]
         if unseen:

@@ -81,6 +81,12 @@ class AskedRun:
     def _tables(self) -> TableFilter:
         return TableFilter.of(self.options.table or (), self.options.namespace or ())
 
+    @property
+    def failed_metrics(self) -> Path | None:
+        """File that records a failed check; None without one. A plan is no check."""
+        metrics: Path | None = None if self.options.explain else self.options.metrics
+        return metrics
+
     def other_cluster(self) -> Settings:
         """Return the master's settings for --follow and --rows: only what the options name.
 
@@ -186,7 +192,10 @@ def run(**values: Any) -> int:
         return _run(asked)
     with temporary_folder() as folder:
         if asked.options.published is not None:
-            asked.options.status_file = fetch_published(asked, folder / "published.status")
+            with loading():
+                from status_tool.cli.running import failure_in_metrics
+            with failure_in_metrics(asked.failed_metrics, time.monotonic()):
+                asked.options.status_file = fetch_published(asked, folder / "published.status")
         return _run(dataclasses.replace(asked, copies=folder))
 
 
@@ -207,14 +216,23 @@ def _run(asked: AskedRun) -> int:
     _begin_early(asked)
     # Not before: these take most of a second to import, for which help and a wrong option need not wait.
     with loading(jvm.kill):
-        from status_tool.cli.running import Output, check_file, dump, follow_master, show_plan, write_file
+        from status_tool.cli.running import (
+            Output,
+            check_file,
+            dump,
+            failure_in_metrics,
+            follow_master,
+            show_plan,
+            write_file,
+        )
 
     show_as(quiet=one.quiet, verbose=one.verbose, log_file=one.log_file)
     if one.status_file is not None:
         with loading(jvm.kill):
             from status_tool.runs.plan import explain_check
 
-            check = asked.check()
+            with failure_in_metrics(asked.failed_metrics, time.monotonic()):
+                check = asked.check()
         if one.explain:
             return show_plan(explain_check(asked.settings, check), one.as_json)
         output = Output(one.as_json, one.report, one.metrics, one.repair_script, time.monotonic(), one.quiet)

@@ -40,6 +40,7 @@ from status_tool.spark import jvm
 from status_tool.spark.session import forget_session, spark_session
 from status_tool.spark.settings import is_short, take_spark
 from status_tool.status_file.reader import created_ms
+from status_tool.vocabulary.names import is_journal
 from status_tool.vocabulary.outcome import AHEAD_MS, Moment, Outcome
 from status_tool.vocabulary.selection import by_system
 from status_tool.watch.history import CheckRound, History
@@ -283,11 +284,12 @@ def newest_file(folder: Path) -> Path:
 
     A file counts by the time that it states, or by its modification time if that is earlier, so that the newest file is
     passed over neither because it is damaged (its round ends by an error), nor for one of a host whose clock was ahead.
-    Hidden files are still being written. Raises `ConfigurationError`, also if the newest lies ahead of this host's
-    clock.
+    Hidden files and journals belong to one that is still being written. Raises `ConfigurationError`, also if the newest
+    lies ahead of this host's clock.
     """
     try:
-        found = [entry for entry in os.scandir(folder) if entry.is_file() and not entry.name.startswith(".")]
+        entries = (one for one in os.scandir(folder) if not (one.name.startswith(".") or is_journal(one.name)))
+        found = [one for one in entries if one.is_file()]
         (written_ms, *_), path = max((_written(entry), entry.path) for entry in found)
     except OSError as error:
         raise ConfigurationError(f"cannot read --from {folder}: {error.strerror}") from None

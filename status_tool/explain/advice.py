@@ -32,9 +32,10 @@ UNDRAINED = (
 )
 """Advice about an origin whose queue was not drained when FILE was written."""
 
-
 ROWS = "--rows --master-conf DIR"
 """The option that proves a table row by row; DIR is the master's configuration."""
+SYNC_DELETES = "SyncTable deletes what only the slave has: --doDeletes=false keeps what others wrote"
+"""Stands beside each such command: other masters may write to the slave, or the application after a failover."""
 
 
 def since_option(table: str | None, time_ms: int | None) -> str:
@@ -258,7 +259,9 @@ def _afterwards(finding: Finding) -> str:
 
 def _compare(finding: Finding, context: RunContext) -> str:
     commands = repair_of(finding, context)
-    how = f": {commands.hash_table} on the master, then {commands.sync_table} on the slave" if commands else ""
+    how = ""
+    if commands:
+        how = f": {commands.hash_table} on the master, then {commands.sync_table} on the slave ({SYNC_DELETES})"
     since = finding.written_to_ms
     accept = f"; then check again with {ROWS}"
     table = context.facts.get(finding.table)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from status_tool.explain.advice import (
+    CONTENTS,
     HOLES,
     TABLE_COPIES,
     copy_of_file,
@@ -115,13 +116,20 @@ def _worst_first(line: TableLine) -> tuple[int, int, int, str]:
 def _group(cause: Cause, context: RunContext) -> Group:
     finding = cause.worst
     kind = kind_of(finding.code)
-    words = todo(finding, context) or ""
+    words = todo(_spanning(cause), context) or ""
     problem = to_problem(finding, context)
     command = copy_of_file(finding, context)
     return Group(
         *(kind, finding.code, finding.table, cause.count, problem, words),
         *(cause.lag_ms, cause.from_ms, cause.to_ms, command),
     )
+
+
+def _spanning(cause: Cause) -> Finding:
+    """Return the example, for contents with the keys of all: its commands compare every region of the cause at once."""
+    if cause.count == 1 or cause.worst.code not in CONTENTS:
+        return cause.worst
+    return replace(cause.worst, start_key=cause.start_key, end_key=cause.end_key)
 
 
 def _repairs(found: Sequence[Cause], context: RunContext) -> Iterable[TableRepair]:

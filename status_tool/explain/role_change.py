@@ -96,7 +96,7 @@ def _turned(stations: Sequence[Station], hops: Sequence[Hop], old: str, new: str
         if found:
             for hop in found[0]:
                 if hop in known and not known[hop].get("enabled", True):
-                    yield Move(hop.source, SHELL, f"enable_peer {_quoted(hop.peer)}", _list_peers(hop.peer, "ENABLED"))
+                    yield Move(hop.source, SHELL, f"enable_peer {_quoted(hop.peer)}", _enabled_back(hop))
             continue
         model = _model(stations, hops, old, new if target == old else target)
         name = _free_name(stations, new, target)
@@ -159,6 +159,12 @@ def _from(hops: Sequence[Hop], source: str) -> list[tuple[Hop, ...]]:
 
 def _between(hops: Sequence[Hop], source: str, target: str) -> list[tuple[Hop, ...]]:
     return [route for route in _from(hops, source) if route[-1].target == target]
+
+
+def _enabled_back(hop: Hop) -> str:
+    """Return the check of a peer that may have been disabled in a failover, and hold what its cluster wrote before."""
+    waits = f"before that, `status-tool queues` there shows what waits for {hop.peer}: {hop.target} gets it at once"
+    return f"{waits}, old writes, too; {_list_peers(hop.peer, 'ENABLED')}"
 
 
 def _list_peers(peer: str, state: str) -> str:

@@ -109,7 +109,8 @@ class MetricsReporter(Reporter):
             yield from _gauge("files", "Files by status.", _by_status(file_counts(outcome)), names)
         cut: list[_Sample] = [({}, outcome.cut_ms / 1000)]
         yield from _gauge("cut_timestamp_seconds", "Everything written before this is in scope.", cut, names)
-        yield from _points(names, self._points)
+        if self._points:
+            yield from _points(names, self._points, self._run_ms / 1000)
         yield "# EOF"
 
 
@@ -156,16 +157,16 @@ def point_metrics(names: Mapping[str, str], points: Mapping[str, int | None]) ->
 
     `names` are the ids of master and slave.
     """
-    yield from _points(names, points)
-    asked: list[_Sample] = [({}, time.time())]
-    yield from _gauge("recovery_point_asked_timestamp_seconds", "When recovery-point last ended.", asked, names)
+    yield from _points(names, points, time.time())
     yield "# EOF"
 
 
-def _points(names: Mapping[str, str], points: Mapping[str, int | None]) -> Iterator[str]:
+def _points(names: Mapping[str, str], points: Mapping[str, int | None], asked_s: float) -> Iterator[str]:
     known: list[_Sample] = [({"table": name}, at / 1000) for name, at in points.items() if at is not None]
     meaning = "Everything acknowledged on the master before this is proven to be on the slave."
     yield from _gauge("recovery_point_timestamp_seconds", meaning, known, names)
+    asked: list[_Sample] = [({}, asked_s)]
+    yield from _gauge("recovery_point_asked_timestamp_seconds", "When this was last asked for.", asked, names)
 
 
 def _names(outcome: Outcome) -> dict[str, str]:

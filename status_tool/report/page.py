@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, TextIO
 
-from status_tool.explain.advice import UNDER_REPAIRS
+from status_tool.explain.advice import SYNC_DELETES, UNDER_REPAIRS
 from status_tool.explain.overview import groups_of
 from status_tool.printable import counted, duration, iso, printable_key, safe
 from status_tool.report.picture import picture
@@ -384,7 +384,7 @@ def _repair(repair: Any) -> dict[str, Any]:
         "compare": [
             ("On the master:", _command(repair.commands.hash_table)),
             (
-                "Then on the slave (first with --dryrun=true: it compares and changes nothing):",
+                f"Then on the slave (first with --dryrun=true: it compares and changes nothing; {SYNC_DELETES}):",
                 repair.commands.sync_table,
             ),
         ],

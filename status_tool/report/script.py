@@ -6,9 +6,11 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
-from status_tool.printable import counted, iso, safe
+from status_tool.explain.advice import CONTENTS
+from status_tool.explain.overview import groups_in
+from status_tool.printable import counted, few, iso, safe
 from status_tool.report.reporter import Reporter
-from status_tool.report.text import check_command, repair_commands
+from status_tool.report.text import MAX_LISTED_NAMES, check_command, repair_commands
 from status_tool.vocabulary.outcome import Outcome, TableRepair
 
 _HEAD = r"""#!/usr/bin/env bash
@@ -68,6 +70,11 @@ class ScriptReporter(Reporter):
         else:
             yield ""
             yield from _proof(repairs)
+        # No copy repairs these: what is left over has to go as well.
+        if compared := sorted({one.table for one in groups_in(outcome) if one.table and one.code in CONTENTS}):
+            names = few([safe(table) for table in compared], MAX_LISTED_NAMES)
+            yield ""
+            yield f"echo {_word(f'To be compared by HashTable and SyncTable, as the check says: {names}')}"
         yield ""
         yield 'exit "$failed"'
 
@@ -87,7 +94,8 @@ def _proof(repairs: Sequence[TableRepair]) -> Iterator[str]:
     yield "# does so by digests (DIR: the master's configuration). The same by Hadoop's own tools, for both to agree:"
     yield "# HashTable on the master, then SyncTable --dryrun on the slave, whose counters HASHES_NOT_MATCHED,"
     yield "# SOURCEMISSINGROWS and TARGETMISSINGROWS must be absent or 0. (SyncTable without --dryrun repairs what"
-    yield "# differs; leave --starttime and --endtime out of HashTable where clients set timestamps of their own.)"
+    yield "# differs and deletes what only the slave has, unless --doDeletes=false; leave --starttime and --endtime out"
+    yield "# of HashTable where clients set timestamps of their own.)"
     for repair in repairs:
         yield "#"
         yield f"# {safe(repair.table)}"

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
+from status_tool.explain.advice import SYNC_DELETES
 from status_tool.explain.overview import groups_in
 from status_tool.printable import counted, duration, few, iso, printable_key, safe
 from status_tool.report.reporter import (
@@ -227,7 +228,7 @@ def _repair_lines(repairs: Sequence[TableRepair], outcome: Outcome) -> Iterator[
         yield from shell_lines(repair.commands.copy_table)
         yield f"{_INDENT}Or compare by hashes, which finds what else differs; on the master:"
         yield from shell_lines(repair.commands.hash_table)
-        yield f"{_INDENT}then on the slave:"
+        yield from hanging(_INDENT, f"then on the slave ({SYNC_DELETES}):")
         yield from shell_lines(repair.commands.sync_table)
         yield f"{_INDENT}Then prove it (DIR: the master's configuration):"
         yield from shell_lines(check_command(repair))
@@ -389,7 +390,7 @@ def sync_for(problem: Problem) -> str:
     if problem.repair is None:
         return ""
     first, then = problem.repair.hash_table, problem.repair.sync_table
-    return safe(f"Or compare and repair: on the master {first} and then on the slave {then}")
+    return safe(f"Or compare and repair: on the master {first} and then on the slave {then} ({SYNC_DELETES})")
 
 
 def unlisted(outcome: Outcome) -> str:

@@ -56,6 +56,8 @@ class Check:
     """True if the overview includes the servers and the map of regions."""
     rows: RowsAsked | None = None
     """True if the rows themselves settle what streams leave in doubt."""
+    records_words: bool = True
+    """True if the slave is to keep what `--since` accepts, for later checks."""
     sample_s: float = 0.0
     """Time for which FILE's samples of rows are compared at most; 0: not at all."""
 

@@ -134,7 +134,8 @@ class LiveRounds:
         by_streams = dataclasses.replace(self.check, debug_dir=None, lists=()) if by_rows else self.check
         while True:
             outcome = self._answer(spark, sides, by_streams, partial(self._is_last, sides))
-            self.told += record_words(self.settings, outcome, self.say)
+            if self.check.records_words:
+                self.told += record_words(self.settings, outcome, self.say)
             self.master.round_done(outcome, sides.look, self.deadline - time.monotonic())
             if outcome.overview is not None:
                 break

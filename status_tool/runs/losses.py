@@ -28,7 +28,8 @@ from status_tool.temporary import temporary_folder
 from status_tool.vocabulary.outcome import Group, Outcome
 from status_tool.vocabulary.verdicts import Status
 
-_DIFFERS = "differs"
+_LOST = (*LACKING, Status.DIFFERS)
+"""What is wrong with a region, or a table, that lacks something."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def find_lost(master: Settings, slave: Settings, request: Request, check: Check,
 
 
 def _is_lost(group: Group) -> bool:
-    return group.kind in (*LACKING, _DIFFERS)
+    return group.kind in _LOST
 
 
 def _missing_entries(
@@ -111,7 +112,7 @@ def _bound(of: Callable[[Iterable[int]], int], times: Iterable[int | None]) -> i
 
 def _lost_table(groups: Sequence[Group], regions: Mapping[Status, int], entries: int | None) -> LostTable:
     return LostTable(
-        regions=sum(count for status, count in regions.items() if status in LACKING),
+        regions=sum(count for status, count in regions.items() if status in _LOST),
         of_regions=sum(regions.values()),
         entries=entries,
         from_ms=_bound(min, (group.from_ms for group in groups)),

@@ -49,3 +49,8 @@ JOURNAL_SUFFIX = ".resume"
 def journal_path(output: Path) -> Path:
     """Return the path of the journal beside a status file."""
     return Path(f"{output}{JOURNAL_SUFFIX}")
+
+
+def is_journal(name: str) -> bool:
+    """Return True if a file of this name is a journal beside a status file, or SQLite's own beside that."""
+    return name.removesuffix("-journal").endswith(JOURNAL_SUFFIX)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from status_tool.explain.advice import SYNC_DELETES
 from status_tool.printable import printable_key
 from status_tool.rules.peers import FamilyFilter, family_filter
 from status_tool.rules.queue_proofs import QueueFacts
@@ -627,6 +628,7 @@ def test_rows_that_differ_decide_against_the_streams() -> None:
     assert (problem.kind, problem.region, problem.detail) == ("differs", "r1", "differs: row k: missing")
     assert problem.advice is not None
     assert "SyncTable" in problem.advice
+    assert SYNC_DELETES in problem.advice
     assert "--rows" in problem.advice
 
 

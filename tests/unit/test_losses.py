@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from status_tool.cli.losing import lost_document, lost_lines
+from status_tool.cli.losing import lost_check, lost_document, lost_lines
 from status_tool.runs.losses import LostData, _lost_table
 from status_tool.vocabulary.outcome import Group, HBaseOutcome, NotReplicated, Outcome, Problem
+from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Evidence, Status, Verdict
 
 
@@ -32,6 +34,18 @@ def test_a_range_of_times_that_is_told_holds_all_that_is_lost(
     assert (found.from_ms, found.to_ms) == told
 
 
+def test_regions_whose_rows_differ_are_counted() -> None:
+    """By rows a loss need not show in any stream."""
+    found = _lost_table([], {Status.COMPLETE: 2, Status.DIFFERS: 1, Status.GAP: 1}, None)
+    assert (found.regions, found.of_regions) == (2, 4)
+
+
+def test_a_word_that_lost_is_given_is_not_recorded_on_the_slave() -> None:
+    """Whoever asks what was lost since a time has accepted nothing for the checks to come."""
+    nobody: Any = None
+    assert not lost_check(nobody, Scope(), None, {}).records_words
+
+
 def test_nothing_is_lost_of_what_was_asked() -> None:
     """Tables that were not chosen, and those that are not replicated, may be lost."""
     hbase = HBaseOutcome(Verdict.COMPLETE, Evidence.EXACT, dict.fromkeys(Status, 0))
@@ -40,6 +54,20 @@ def test_nothing_is_lost_of_what_was_asked() -> None:
     first, limits = lost_lines(found)
     assert first.startswith("Nothing is lost: ")
     assert limits == "Limits of this answer: only table t (chosen); HDFS not checked."
+    by_word = replace(hbase, evidence_by={Evidence.ACCEPTED: 2}, accepted_tables=("t",))
+    told = replace(found, outcome=replace(outcome, hbase=by_word))
+    assert "Your word (--since) vouches for a part of it, and nothing has compared that: 2 regions of 1 table: t" in [
+        *lost_lines(told)
+    ]
+    assert lost_document(told)["accepted_tables"] == ["t"]
+    (_, _, way_out, _) = lost_lines(
+        replace(
+            found,
+            outcome=replace(outcome, hbase=replace(hbase, verdict=Verdict.UNVERIFIABLE)),
+            unproven={"": "a server was killed"},
+        )
+    )
+    assert "On the slave, `status-tool rows --table TABLE --master-conf DIR`" in way_out
     narrow = replace(outcome, hbase=replace(hbase, not_replicated=NotReplicated(("audit",))))
     assert "(audit)" in [*lost_lines(replace(found, outcome=narrow))][-1]
     assert "(audit)" in lost_document(replace(found, outcome=narrow))["limits"][-1]

@@ -18,6 +18,7 @@ from prometheus_client.samples import Sample
 
 from status_tool.report.metrics import Before, MetricsReporter, point_metrics, published_metrics, queue_metrics
 from status_tool.vocabulary.outcome import Drawing, Overview
+from status_tool.vocabulary.verdicts import INCOMPLETE_REGIONS, Status
 from tests.pair import REPOSITORY
 from tests.unit.test_report import HOSTILE, OUTCOME, hostile, printed
 
@@ -116,8 +117,40 @@ def test_what_alerts_say() -> None:
     for rule in group["rules"]:
         assert rule["labels"]["severity"] in ("warning", "critical")
         assert set(rule["annotations"]) == {"summary", "description"}
-        (metric,) = re.findall(r"status_tool_\w+", rule["expr"])
+        metric, *_ = re.findall(r"status_tool_\w+", rule["expr"])
         assert set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"])) <= known[metric]
+
+
+def rules() -> dict[str, str]:
+    """The expression of each alert."""
+    (group,) = yaml.safe_load((MONITORING / "alerts.yml").read_text())["groups"]
+    return {rule["alert"]: rule["expr"] for rule in group["rules"]}
+
+
+def test_no_verdict_and_no_silence_is_without_an_alert() -> None:
+    """Each status of a loss; each clock that a file has; and series that are absent where there is nothing to tell."""
+    (loss,) = re.findall(r'status=~"(.*?)"', rules()["ReplicationLost"])
+    assert set(loss.split("|")) == set(INCOMPLETE_REGIONS) - {Status.BEHIND}
+    ages = {found for rule in rules().values() for found in re.findall(r"time\(\) - (status_tool_\w+)", rule)}
+    # A point that is found is old where nobody asks, and a hole is one of a loss.
+    assert {one for one in series() if one.endswith("_timestamp_seconds")} - ages == {
+        "status_tool_oldest_hole_timestamp_seconds",
+        "status_tool_published_cut_timestamp_seconds",
+        "status_tool_recovery_point_asked_timestamp_seconds",
+    }
+    for rule, known, absent in (
+        ("RecoveryPointIsMissing", "status_tool_recovery_point_asked_timestamp_seconds", '{table=""}'),
+        ("ReplicationNeverComplete", "status_tool_up", "status_tool_last_success_timestamp_seconds"),
+    ):
+        left, right = rules()[rule].split(" unless ")
+        assert (left, right.endswith(absent)) == (known, True)
+
+
+def test_a_watch_that_has_asked_for_a_point_in_vain_says_so() -> None:
+    """Else no series of its would tell that there is none."""
+    asked = "status_tool_recovery_point_asked_timestamp_seconds"
+    assert asked in printed(MetricsReporter(1, 1.0, points={"": None, "a": 5}), OUTCOME)
+    assert asked not in printed(MetricsReporter(1, 1.0), OUTCOME)
 
 
 def test_the_page_names_every_series() -> None:

@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -162,11 +162,12 @@ def test_an_error_ends_a_round_and_not_the_service(monkeypatch: pytest.MonkeyPat
     assert "NOT published: no Thrift; took" in lines[0]
     assert lines[2].endswith("; a notice")
     assert "status_tool_published_cut_timestamp_seconds{} 5.0" in metrics.read_text()
-    made, _ = _publisher(monkeypatch, tmp_path, PublishService(1.0))
+    made, _ = _publisher(monkeypatch, tmp_path, PublishService(1.0, metrics=metrics))
     errors = iter([ConfigurationError("at once")])
     monkeypatch.setattr(made, "_publish", publish)
     with pytest.raises(ConfigurationError, match="at once"):
         next(made.rounds())
+    assert "status_tool_publish_up{} 0" in metrics.read_text()
 
 
 def test_a_round_that_fails_is_handed_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -225,9 +226,31 @@ def test_a_peer_that_cannot_be_seen_is_told_once_in_a_while(monkeypatch: pytest.
     assert made._carried() == ()
 
 
+def test_a_peer_that_is_added_meanwhile_is_looked_at_before_the_next_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """If its cluster lacks the table, that file would stop whatever it ships."""
+    made, _ = _publisher(monkeypatch, tmp_path, PublishService(1.0))
+    monkeypatch.undo()
+    monkeypatch.setattr(publishing, "ZooKeeper", _Session)
+    known = [Carried("1", True, True, None)]
+    monkeypatch.setattr(publishing, "carried", lambda *_: list(known))
+    assert made._carried() == ()
+    monkeypatch.setattr(_Session, "found", ["1", "2"])
+    known.append(Carried("2", True, False, "it would stop"))
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match="it would stop"):
+            made._carried()
+
+
 class _Session:
+    found: ClassVar = ["1"]
+
     def __init__(self, *_: Any) -> None:
         """Nothing is asked."""
+
+    def peers(self) -> list[str]:
+        return self.found
 
     def __enter__(self) -> _Session:
         return self
@@ -286,8 +309,11 @@ def test_the_newest_published_file_is_fetched(
 
     monkeypatch.setattr("status_tool.published.newest.fetch_newest", fetch)
     monkeypatch.setenv("HBASE_CONF_DIR", str(tmp_path))
-    assert main(["run", *arguments]) == 2
+    metrics = tmp_path / "m.prom"
+    assert main(["run", *arguments, "--metrics", str(metrics)]) == 2
     assert calls == [(wanted, with_files)]
+    # Else the verdict before would look like today's.
+    assert 'status_tool_up{master="",slave="",peer=""} 0' in metrics.read_text()
 
 
 @pytest.mark.parametrize("only", [[], ["--only", "hdfs"]])

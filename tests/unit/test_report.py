@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from status_tool.errors import OutputError
 from status_tool.explain import problems
+from status_tool.explain.advice import SYNC_DELETES
 from status_tool.explain.cluster_map import KnownSide, known_clusters
 from status_tool.explain.overview import causes, groups_of, overview
 from status_tool.explain.problems import to_problem
@@ -376,6 +377,44 @@ def test_a_repair_covers_every_gap_of_its_table_with_one_command(tmp_path: Path)
     assert failed.returncode == 1
     assert "ns:t0: FAILED" in failed.stderr
     assert "SyncTable --dryrun=true" in script.read_text()
+    assert "deletes what only the slave has, unless --doDeletes=false" in script.read_text()
+
+
+def test_what_is_told_to_be_compared_covers_all_regions_of_its_cause() -> None:
+    """Whoever runs the commands for one region at a time does so as often as there are regions."""
+    header = Header("master", "11-m", 0, 1_700_000_000_000, cluster_key="z:1:/m", filesystem="hdfs://nn:1")
+    context = build_context([], [], [], header, replace(header, side="slave"), Scope())
+    found = [
+        Finding(
+            "content-changed", "ns:t", f"{number:032d}", start_key=b"row%d" % number, end_key=b"row%d" % (number + 1)
+        )
+        for number in range(1, 4)
+    ]
+    (group,) = overview(context, causes(found)).groups
+    words = shlex.split(group.todo)
+    assert {f"--startrow={b'row1'.hex()}", f"--stoprow={b'row4'.hex()}"} <= set(words)
+    (alone,) = overview(context, causes(found[:1])).groups
+    assert f"--stoprow={b'row2'.hex()}" in shlex.split(alone.todo)
+
+
+def test_the_script_names_what_no_copy_repairs() -> None:
+    """Else it would say of tables that differ that nothing is to be done."""
+    assert "To be compared" not in printed(ScriptReporter("r.sh"), many(1, 1))
+    outcome = replace(
+        many(1, 1), overview=None, problems=(Problem("differs", "differs", table="ns:t'", code="differs"),)
+    )
+    done = subprocess.run(
+        ["bash", "-c", printed(ScriptReporter("r.sh"), outcome)], capture_output=True, text=True, check=True
+    )
+    assert "To be compared by HashTable and SyncTable, as the check says: ns:t'" in done.stdout
+
+
+def test_whoever_is_told_to_run_synctable_is_told_what_it_deletes() -> None:
+    """Rows of another master, or of the application after a failover, would be among it."""
+    outcome = many(1, 1)
+    for text in (printed(TextReporter(), outcome), printed(HtmlReporter(1), outcome)):
+        words = " ".join(text.split())
+        assert ("SyncTable" in words, SYNC_DELETES in words) == (True, True)
 
 
 @settings(deadline=None)

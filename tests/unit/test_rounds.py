@@ -141,6 +141,17 @@ def test_a_doubt_ends_it_where_nobody_can_settle_it(
     assert seen.run(Watched(seen, left_open), math.inf).verdict is expected
 
 
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_the_slave_keeps_the_word_of_a_check_that_is_to_last(is_kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`lost` only asks."""
+    seen = Rounds(monkeypatch, COMPLETE)
+    monkeypatch.setattr(live_rounds, "record_words", lambda *_: ["recorded"])
+    master, scratch = Watched(seen), Scratch(Path("/nowhere"), Path("/nowhere"))
+    check = Check(Path("f"), Scope(), records_words=is_kept)
+    outcome = live_rounds.LiveRounds(NO_SETTINGS, check, master, math.inf, lambda _: None, scratch).run()
+    assert outcome.notices == ("recorded",) * is_kept
+
+
 @pytest.mark.parametrize(
     ("flag", "sample_s", "is_told"), [("--sample", 5.0, True), ("--wait", 5.0, False), ("--sample", 0.0, False)]
 )

@@ -37,6 +37,7 @@ from status_tool.runs.check import Check
 from status_tool.spark.settings import SHORT_RUN_BYTES
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.names import journal_path
 from status_tool.vocabulary.outcome import Moment, Outcome, Overview, TableLine
 from status_tool.vocabulary.verdicts import Status, Verdict
 from status_tool.watch.history import KEPT_MS, CheckRound, History
@@ -279,6 +280,10 @@ def test_the_newest_file_of_a_folder(tmp_path: Path) -> None:
         (tmp_path / name).touch()
         os.utime(tmp_path / name, (number, number))
     (tmp_path / "folder").mkdir()
+    assert newest_file(tmp_path) == tmp_path / "a"
+    # While `run -m -o a -f PATHS` writes a new one, and after it was interrupted, its checksums are beside it.
+    for suffix in ("", "-journal"):
+        Path(f"{journal_path(tmp_path / 'a')}{suffix}").touch()
     assert newest_file(tmp_path) == tmp_path / "a"
     with pytest.raises(ConfigurationError, match="cannot read --from"):
         newest_file(tmp_path / "none")
