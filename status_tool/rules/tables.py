@@ -322,7 +322,8 @@ class _Table:
         # one.
         events = {name: getattr(now, name) for name in ("covered_ms", "written_ms", "deleted_ms", "own_ms")}
         by_then = {name: moment for name, moment in events.items() if not is_later(moment or 0, word_ms)}
-        known = replace(self.before_arrival(now), back_ms=None, **by_then)
+        # Own writes after that time may have deleted what was copied, even if nothing has arrived.
+        known = replace(self.before_arrival(now), back_ms=None, **{"own_ms": 0} | by_then)
         return KeptBaseline(word_ms, families, known, BY_WORD)
 
     def before_arrival(self, now: Seen) -> Seen:
