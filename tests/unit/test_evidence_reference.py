@@ -475,6 +475,18 @@ def test_a_table_emptied_on_the_slave(events: dict[str, Any], since_ms: int | No
         assert problem.written_to_ms == emptied_ms
 
 
+@pytest.mark.parametrize(
+    ("born_ms", "changed_ms", "is_named"),
+    [(20_001, 1_000, True), (20_000, 1_000, False), (20_001, 20_001, False), (20_001, 30_000, False)],
+)
+def test_a_table_that_is_older_than_the_trackers_is_born_again(born_ms: int, changed_ms: int, is_named: bool) -> None:
+    """Nobody saw its first birth, but the ledger has its regions of before; and the clocks of two servers differ."""
+    detail = json.loads(DETAIL) | {"arrived_ms": 50_000, "born_ms": born_ms, "first_born_ms": born_ms}
+    before = {"kind": "fact", "table": "ns:t", "region": "x", "state": "changed", "write_ms": changed_ms}
+    problems = check(theirs=[*changed(THEIRS, "table", detail=json.dumps(detail)), before]).problems
+    assert [problem.code for problem in problems] == ["emptied"] * is_named
+
+
 @pytest.mark.parametrize(("since_ms", "verdict"), [(None, Verdict.UNVERIFIABLE), (9_000, Verdict.COMPLETE)])
 def test_mutations_that_bypassed_the_wal(since_ms: int | None, verdict: Verdict) -> None:
     """Single mutations with SKIP_WAL, in a table whose own durability is another, are noticed by the trackers."""
