@@ -62,18 +62,21 @@ class Places:
             for at in range(0, len(packed), size)
         }
 
-    def is_vouched_for(self, origin: int, tenure: Tenure, place: Place) -> bool:
-        """Return True if a server had the region open when it read the barrier.
+    def is_vouched_for(self, origin: int, opened_ms: int, tenure: Tenure, place: Place) -> bool:
+        """Return True if a server had the region open when it read the barrier, or took it over as it was then.
 
         It has it still, by `hbase:meta`, or has closed it later. Of another place an open tenure proves nothing: its
-        close may never have been recorded.
+        close may never have been recorded. But if the server opened the region after the barrier, and its tenure
+        continues an earlier one, nobody had it in between.
         """
         if origin not in self.watched:
             return False
         read_ms = self.watched[origin]
-        if tenure.closed_ms is None:
-            return origin == place.origin
-        return read_ms is not None and tenure.closed_ms > read_ms
+        if tenure.closed_ms is None and origin == place.origin:
+            return True
+        is_joined = tenure.closed_ms is None and tenure.began_ms != opened_ms
+        moved_ms = opened_ms if is_joined else tenure.closed_ms
+        return read_ms is not None and moved_ms is not None and moved_ms > read_ms
 
 
 def survey(regions: Iterable[Row], servers: Iterable[Row]) -> tuple[Places, dict[str, dict[str, Any]]]:

@@ -322,7 +322,8 @@ class _Table:
         # one.
         events = {name: getattr(now, name) for name in ("covered_ms", "written_ms", "deleted_ms", "own_ms")}
         by_then = {name: moment for name, moment in events.items() if not is_later(moment or 0, word_ms)}
-        known = replace(self.before_arrival(now), back_ms=None, **by_then)
+        # Own writes after that time may have deleted what was copied, even if nothing has arrived.
+        known = replace(self.before_arrival(now), back_ms=None, **{"own_ms": 0} | by_then)
         return KeptBaseline(word_ms, families, known, BY_WORD)
 
     def before_arrival(self, now: Seen) -> Seen:
@@ -544,15 +545,16 @@ class _SlaveTable:
         """Return the part of `now` that took nothing away, as it had happened before the first entry arrived.
 
         The slave's servers' clocks may differ. So what could have come first counts as later, but for the table's one
-        birth, and a change of its store files. What its own clients wrote before may mask what arrives later: a delete
-        does so whatever comes first. A state table that went back took nothing from a table that was created
+        birth, and a change of its store files. A birth is not the first one if the ledger has a change from before it,
+        as of regions that are older than the trackers. What its own clients wrote before may mask what arrives later: a
+        delete does so whatever comes first. A state table that went back took nothing from a table that was created
         after that. The first arrival is no such proof: segments of a server that has gone are taken over by another
         one, which writes them again and knows nothing of their arrival.
         """
         back_ms = None if self.born_ms is None else _until(now.back_ms, self.born_ms - 2 * CLOCK_MARGIN_MS - 1)
         if self.arrived_ms is None:
             return replace(now, back_ms=back_ms, written_ms=None, deleted_ms=None)
-        is_reborn = self.first_born_ms is not None and self.first_born_ms != self.born_ms
+        is_reborn = earliest(self.first_born_ms, self.born_ms, now.changed_ms) != self.born_ms
         bound_ms = self.arrived_ms - CLOCK_MARGIN_MS
         return Seen(
             _until(now.born_ms, bound_ms if is_reborn else self.arrived_ms),

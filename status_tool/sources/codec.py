@@ -344,10 +344,10 @@ def _vouches(places: Places, place: Place, name: bytes, value: bytes) -> bool:
     origin = int.from_bytes(name[len(_TENURE_PREFIX) : len(_TENURE_PREFIX) + 8], "big", signed=True)
     if origin not in places.watched:
         return False
-    if value.startswith(b'{"o":') and b'"c"' not in value and b"\\" not in value:
-        return origin == place.origin
-    tenure = parse_tenure(value)
-    return tenure is not None and places.is_vouched_for(origin, tenure, place)
+    if origin == place.origin and value.startswith(b'{"o":') and b'"c"' not in value and b"\\" not in value:
+        return True
+    tenure, opened_ms = parse_tenure(value), int.from_bytes(name[-8:], "big", signed=True)
+    return tenure is not None and places.is_vouched_for(origin, opened_ms, tenure, place)
 
 
 def _is_seen(cells: Cells, existing: Existing | None) -> bool:

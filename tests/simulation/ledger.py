@@ -393,12 +393,16 @@ class LedgerWorld:
         rows = contents(sorted(self.store.rows.items()), existing)
         return {row["region"]: row for row in rows if row["state"] == "changed"}
 
-    def unattended(self) -> set[str]:
-        """The regions that no living server vouches for."""
-        vouching = {origin_id(server.name): self.now for server in self.living() if not server.blind}
+    def asked(self) -> tuple[Places, dict[str, Place]]:
+        """What a run knows that puts its barrier and reads `hbase:meta` now."""
+        vouching = {origin_id(server.name): self.now + server.offset for server in self.living() if not server.blind}
         hosts = {name: region.host.name if region.host else "" for name, region in self.regions.items()}
-        waiting = {name: Place("t", host, "", origin_id(host)) for name, host in hosts.items()}
-        for _ in attended(sorted(self.store.rows.items()), Places(watched=vouching), waiting):
+        return Places(watched=vouching), {name: Place("t", host, "", origin_id(host)) for name, host in hosts.items()}
+
+    def unattended(self, asked: tuple[Places, dict[str, Place]] | None = None) -> set[str]:
+        """The regions that no living server vouches for, for a run that reads the ledger now."""
+        places, waiting = asked or self.asked()
+        for _ in attended(sorted(self.store.rows.items()), places, waiting):
             pass
         return set(waiting)
 

@@ -9,6 +9,7 @@ import pytest
 
 from status_tool.rules import content
 from tests.simulation import ledger
+from tests.simulation.dice import Dice
 from tests.simulation.ledger import REGIONS, LedgerWorld, play
 
 RUNS = 200
@@ -65,6 +66,23 @@ def test_on_a_slave_every_region_is_in_custody_and_began_where_it_was_seen() -> 
         assert world.unattended() == set()
         assert {name for name in world.named(master=False) if name not in world.unseen} == set()
     assert all(world.unattended() == set() for world in runs(beside=True, crashes=True, count=50))
+
+
+@pytest.mark.parametrize("rounds", [1, 8])
+def test_a_region_that_moves_while_a_slave_is_read_stays_in_custody(rounds: int) -> None:
+    """Whether its new server has only written the opening by then, or has also taken over what there was before."""
+    for number, world in enumerate(runs(beside=False, crashes=True, count=50)):
+        dice, asked = Dice(number), world.asked()
+        for name in (*REGIONS, *REGIONS):
+            world.now += 1 + dice.below(900)
+            world.move(name, dice)
+            for _ in range(rounds):
+                for server in world.living():
+                    world.look(server)
+                    world.write_ledger(server, urgent=True)
+                    if rounds > 1:
+                        world.join(server)
+        assert world.unattended(asked) == set()
 
 
 def kept_less(worlds: list[LedgerWorld]) -> tuple[int, int]:

@@ -34,9 +34,11 @@ def region(name: str, start: bytes, end: bytes, host: str | None = ONE, state: s
     return {"kind": "region", "table": "t", "region": name * 16, **placed}
 
 
-def opening(host: str, *, began: int = 1_000, closed: int | None = None) -> dict[bytes, tuple[bytes, int]]:
-    """A column of a region's row in the content ledger."""
-    name = b"k" + origin_id(host).to_bytes(8, "big", signed=True) + began.to_bytes(8, "big")
+def opening(
+    host: str, *, began: int = 1_000, opened: int | None = None, closed: int | None = None
+) -> dict[bytes, tuple[bytes, int]]:
+    """A column of a region's row in the content ledger; `opened` where it has taken over an earlier one."""
+    name = b"k" + origin_id(host).to_bytes(8, "big", signed=True) + (opened or began).to_bytes(8, "big")
     tenure = {"o": 2, "t": began, "s": 9, "r": [], "a": {}, "b": {"c": [1, 2, 0, 0]}}
     return {column(name): (json.dumps(tenure | ({"c": closed} if closed else {}), separators=(",", ":")).encode(), 1)}
 
@@ -61,6 +63,9 @@ def left(regions: list[NewRow], ledger: Ledger) -> dict[str, str]:
     [
         (opening(ONE), True),
         (opening(ONE, closed=READ_MS + 1) | opening(TWO), True),  # it moved after hbase:meta was read
+        (opening(TWO, opened=READ_MS + 1), True),  # and the opening there has taken over the one here
+        (opening(TWO, opened=READ_MS), False),
+        (opening(BLIND, opened=READ_MS + 1), False),
         (opening(TWO), False),  # of another place: its close may never have been recorded
         (opening(ONE, closed=READ_MS + 1), True),  # it is on its way since
         (opening(ONE, closed=READ_MS), False),

@@ -476,6 +476,18 @@ def test_a_table_emptied_on_the_slave(events: dict[str, Any], since_ms: int | No
         assert problem.written_to_ms == emptied_ms
 
 
+@pytest.mark.parametrize(
+    ("born_ms", "changed_ms", "is_named"),
+    [(20_001, 1_000, True), (20_000, 1_000, False), (20_001, 20_001, False), (20_001, 30_000, False)],
+)
+def test_a_table_that_is_older_than_the_trackers_is_born_again(born_ms: int, changed_ms: int, is_named: bool) -> None:
+    """Nobody saw its first birth, but the ledger has its regions of before; and the clocks of two servers differ."""
+    detail = json.loads(DETAIL) | {"arrived_ms": 50_000, "born_ms": born_ms, "first_born_ms": born_ms}
+    before = {"kind": "fact", "table": "ns:t", "region": "x", "state": "changed", "write_ms": changed_ms}
+    problems = check(theirs=[*changed(THEIRS, "table", detail=json.dumps(detail)), before]).problems
+    assert [problem.code for problem in problems] == ["emptied"] * is_named
+
+
 @pytest.mark.parametrize(("since_ms", "verdict"), [(None, Verdict.UNVERIFIABLE), (9_000, Verdict.COMPLETE)])
 def test_mutations_that_bypassed_the_wal(since_ms: int | None, verdict: Verdict) -> None:
     """Single mutations with SKIP_WAL, in a table whose own durability is another, are noticed by the trackers."""
@@ -845,10 +857,14 @@ def test_a_first_word_accepts_nothing_that_has_happened_since_entries_arrived() 
     assert only(check(ours, recorded(outcome, json.loads(detail)))).code == "emptied"
 
 
-def test_a_first_word_accepts_no_write_of_the_slaves_clients_after_its_time() -> None:
-    """It vouches for what the master wrote by then, not for what a client of the slave deleted last week."""
+@pytest.mark.parametrize("arrived_ms", [3_000, None])
+def test_a_first_word_accepts_no_write_of_the_slaves_clients_after_its_time(arrived_ms: int | None) -> None:
+    """It vouches for what the master wrote by then, not for what a client of the slave deleted last week.
+
+    Nor of a table to which nothing has been replicated yet: what it holds was copied.
+    """
     ours = changed(OURS, "region", region_id=1)
-    events = {"arrived_ms": 3_000, "written_by": {"": 25_000}, "deleted_by": {"": 25_000}}
+    events = {"arrived_ms": arrived_ms, "written_by": {"": 25_000}, "deleted_by": {"": 25_000}}
     theirs = changed(THEIRS, "table", detail=json.dumps(json.loads(DETAIL) | events))
     early, late = (replace(HBASE, since=Baseline(None, {"ns:t": time_ms})) for time_ms in (24_999, 25_000))
     outcome = check(ours, theirs, early)
