@@ -23,14 +23,15 @@ if TYPE_CHECKING:
     from status_tool.gather.installation import Checked
 
 STEPS = """\
-Needed: HBase 2.5.4 or later on both clusters. Earlier versions have no hook that reports what replication has applied
-(HBASE-27529): such a cluster cannot be a slave, and checks against it are refused.
+Needed: HBase 2.5.4 or later on both clusters, on Java 11 or newer. Earlier versions of HBase have no hook that reports
+what replication has applied (HBASE-27529): such a cluster cannot be a slave, and checks against it are refused.
 
 Install on every region server of both clusters; then failing back needs no further restart.
 
 1. Write the trackers' jar:   status-tool setup --jar-to DIR
    (From the sources: cd coprocessor_stubs && mvn -q package builds target/status-tool-coprocessors.jar there.)
-   Copy it into HBase's lib folder on every region server.
+   Copy it into HBase's lib folder on every region server, before the next step: HBase aborts a region server that
+   cannot load a class of the second property.
 
 2. {found}
    A master needs only the first property, a slave only the second. Optional, with their defaults:
@@ -50,9 +51,11 @@ Install on every region server of both clusters; then failing back needs no furt
    proven afterwards. By hand: bin/rolling-restart.sh --rs-only --graceful; Cloudera Manager: Rolling Restart; Ambari:
    Restart RegionServers, rolling. Then: status-tool doctor
 
-Uninstall: remove the two properties, restart the region servers one after another, remove the jar, then
-disable '{table}' and drop '{table}' in the HBase shell (its start of coverage must not outlive the trackers), then the
-table replicationstatus beside it, which holds what `status-tool publish` has sent.
+Uninstall: stop `status-tool publish`, and let `status-tool queues` drain. Remove the two properties, restart the region
+servers one after another, and remove the jar. Then disable and drop in the HBase shell: replicationstatus, on the
+master before the slave (a peer stops shipping everything if its cluster lacks a table); '{table}', whose start of
+coverage must not outlive the trackers; and '{table}_rows'. Last remove the spool from HDFS: .status-tool-spool below
+HBase's root, or hbase.replicationtable.spool.dir.
 """
 TRACKER_PROPERTIES = {
     "hbase.coprocessor.wal.classes": "io.github.statustool.WriteTimeTracker",
