@@ -504,7 +504,10 @@ def test_entries_without_a_stamp_that_cannot_be_of_the_master_are_left_out() -> 
     assert "78787878-7878-7878-7878-787878787878" in " ".join(outcome.notices)
     through_both = {**theirs, "via_ids": b"x" * 16 + uuid.UUID(MASTER.cluster_id).bytes}
     assert check(theirs=[*THEIRS, through_both]).verdict is Verdict.UNVERIFIABLE
-    assert check(theirs=[*THEIRS, {**theirs, "via_ids": None}]).verdict is Verdict.UNVERIFIABLE
+    for ids in (None, b"x" * 15):
+        assert check(theirs=[*THEIRS, {**theirs, "via_ids": ids}]).verdict is Verdict.UNVERIFIABLE
+    nameless = check(theirs=[*THEIRS, theirs], master=replace(MASTER, cluster_id="no uuid"))
+    assert nameless.verdict is Verdict.UNVERIFIABLE
 
 
 def test_a_hole_from_before_the_peer_is_accepted_by_since() -> None:
