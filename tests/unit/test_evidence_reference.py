@@ -733,14 +733,38 @@ def test_a_server_of_the_slave_that_may_have_seen_more_than_it_recorded(server: 
 
 
 def test_a_table_without_a_descriptor() -> None:
-    """Trackers should have described what was there before the barrier; one created just now may be missing."""
+    """Trackers should have described what was there before the barrier; one created just now may be missing.
+
+    But not if it has been written to: then nobody knows what the slave's table has to be like.
+    """
     master = replace(MASTER, cut_ms=400_000, barrier_issued_ms=400_000)
-    ours = [*OURS, {**TABLE, "table": "other"}]
-    for region_id, verdict in ((2_000, Verdict.UNVERIFIABLE), (399_000, Verdict.COMPLETE)):
-        region = {**REGION, "table": "lost", "region": "r9", "region_id": region_id}
-        outcome = check([*ours, region], [*THEIRS, {**TABLE, "table": "other"}], master=master)
-        codes = {problem.code for problem in outcome.problems if problem.table == "lost"}
-        assert codes == ({"not-described"} if verdict is Verdict.UNVERIFIABLE else set())
+    theirs = [*THEIRS, {**TABLE, "table": "other"}]
+    lost = {"table": "lost", "region": "r9"}
+    for region_id, heads, segments, found in (
+        (2_000, [], [], {"not-described"}),
+        (399_000, [], [], set()),
+        (399_000, [{**STREAM, **lost}], [{**SEGMENT, **lost}], {"not-described"}),
+    ):
+        ours = [*OURS, {**TABLE, "table": "other"}, {**REGION, **lost, "region_id": region_id}]
+        outcome = check([*ours, *heads], [*theirs, *segments], master=master)
+        assert {problem.code for problem in outcome.problems if problem.table == "lost"} == found
+
+
+@pytest.mark.parametrize(
+    ("host", "code"),
+    [
+        ({"server": "b,2,2"}, "untracked"),
+        ({"server": None, "state": "unhosted"}, "unhosted"),
+        ({"server": None, "state": "split"}, None),
+        ({"server": None, "state": "disabled"}, None),
+    ],
+)
+@pytest.mark.parametrize("is_written", [False, True])
+def test_who_has_a_region(host: Row, code: str | None, is_written: bool) -> None:
+    """Whether it has been written to or not; what was split or disabled is nobody's."""
+    region, heads = {**REGION, "region": "r9", **host}, [{**STREAM, "region": "r9"}] * is_written
+    outcome = check([*OURS, region, *heads], [*THEIRS, *([{**SEGMENT, "region": "r9"}] * is_written)])
+    assert [problem.code for problem in outcome.problems] == ([] if code is None else [code])
 
 
 def test_what_rests_on_the_operators_word_is_no_proof() -> None:
