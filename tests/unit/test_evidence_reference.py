@@ -755,6 +755,7 @@ def test_a_table_without_a_descriptor() -> None:
     [
         ({"server": "b,2,2"}, "untracked"),
         ({"server": None, "state": "unhosted"}, "unhosted"),
+        ({"state": "unhosted"}, "unhosted"),
         ({"server": None, "state": "split"}, None),
         ({"server": None, "state": "disabled"}, None),
     ],
@@ -765,6 +766,14 @@ def test_who_has_a_region(host: Row, code: str | None, is_written: bool) -> None
     region, heads = {**REGION, "region": "r9", **host}, [{**STREAM, "region": "r9"}] * is_written
     outcome = check([*OURS, region, *heads], [*THEIRS, *([{**SEGMENT, "region": "r9"}] * is_written)])
     assert [problem.code for problem in outcome.problems] == ([] if code is None else [code])
+
+
+def test_a_region_of_a_table_that_is_not_replicated_may_be_anywhere_and_change() -> None:
+    local = {"table": "local", "region": "r9"}
+    detail = json.dumps({"families": {"f": {"scope": 0}}})
+    change = {**local, "kind": "fact", "state": "changed", "write_ms": 30_000}
+    for rows in ([{**REGION, **local, "server": None, "state": "unhosted"}], [{**REGION, **local}, change]):
+        assert check([*OURS, {**TABLE, "table": "local", "detail": detail}, *rows]).verdict is Verdict.COMPLETE
 
 
 def test_what_rests_on_the_operators_word_is_no_proof() -> None:
