@@ -65,6 +65,7 @@ def test_a_slave_that_keeps_less_is_not_complete_until_that_is_accepted(theirs: 
     assert (outcome.verdict, outcome.exit_code, problem.table) == (Verdict.UNVERIFIABLE, 3, "ns:t")
     assert words in problem.detail
     assert "--accept-drift ns:t" in str(problem.advice)
+    assert "accepted" not in " ".join(outcome.notices)
     accepted = judged(theirs, TABLE, "ns:t")
     assert (accepted.verdict, accepted.problems) == (Verdict.COMPLETE, ())
     assert any("accepted (--accept-drift)" in notice and words in notice for notice in accepted.notices)
@@ -147,6 +148,7 @@ def test_what_the_slaves_own_clients_wrote_is_a_doubt(written: dict[str, Any]) -
     assert "last wrote to the table at 1970-01-01T00:00:20.000Z" in problem.detail
     assert "--accept-drift ns:t accepts them for good" in str(problem.advice)
     assert "--forget ns:t --since ns:t=" in str(problem.advice)
+    assert "accepted" not in " ".join(outcome.notices)
     accepted = judged(theirs, TABLE, "ns:t")
     assert accepted.verdict is Verdict.COMPLETE
     assert ("by others than this master: ns:t" in " ".join(accepted.notices)) is ("written_by" in written)

@@ -310,6 +310,24 @@ def test_a_load_that_was_not_to_be_replicated_is_never_shipped() -> None:
 
 
 @pytest.mark.parametrize(
+    ("shipped_from_ms", "since_ms", "verdict"),
+    [
+        (2_000, None, Verdict.COMPLETE),
+        (2_001, None, Verdict.UNVERIFIABLE),
+        (2_001, 2_001, Verdict.COMPLETE),
+        (2_002, 2_001, Verdict.UNVERIFIABLE),
+    ],
+)
+def test_loads_have_been_shipped_if_all_of_the_table_have(
+    shipped_from_ms: int, since_ms: int | None, verdict: Verdict
+) -> None:
+    """From its creation, or from what is accepted: a region records its newest load alone."""
+    load: Row = {"kind": "fact", "table": "ns:t", "region": "r1", "state": "bulkload", "write_ms": 20_000}
+    scope, queues = replace(HBASE, since=Baseline(since_ms)), QueueFacts(loads_from_ms=shipped_from_ms)
+    assert check([*OURS, load], recorded_by_slave(arrived_ms=20_001), scope, queues=queues).verdict is verdict
+
+
+@pytest.mark.parametrize(
     ("slave", "arrived"),
     [
         ({}, {}),  # nothing has ever arrived in its table
