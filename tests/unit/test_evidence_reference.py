@@ -12,6 +12,7 @@ import pytest
 from status_tool.printable import printable_key
 from status_tool.rules.peers import FamilyFilter, family_filter
 from status_tool.rules.queue_proofs import QueueFacts
+from status_tool.rules.tables import newest_changes
 from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Outcome, Problem
@@ -347,6 +348,13 @@ def test_a_load_that_went_to_another_slave_has_not_arrived_in_this_one(slave: Ro
 def recorded_by_slave(**events: Any) -> list[Row]:
     """The slave's rows with these events of the table."""
     return changed(THEIRS, "table", detail=json.dumps(json.loads(DETAIL) | events))
+
+
+def test_the_newest_change_of_a_table_counts() -> None:
+    """Of those of its regions, in any order; what else is known of them is none."""
+    moments = [("changed", 5), ("changed", 9), ("changed", 7), ("unattended", 20), ("changed", None)]
+    rows = [{"kind": "fact", "table": "t", "state": state, "write_ms": moment} for state, moment in moments]
+    assert newest_changes([*rows, {**rows[0], "table": None}, {**rows[0], "table": "u"}]) == {"t": 9, "u": 5}
 
 
 def test_a_gone_region_with_a_bulk_load_is_not_forgotten() -> None:

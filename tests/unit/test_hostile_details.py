@@ -141,3 +141,19 @@ def test_a_detail_of_a_table_or_server_that_nobody_can_read_is_unverifiable(kind
         ours, theirs = (OURS, rows) if of_slave else (rows, THEIRS)
         verdict = verify_rows(ours, theirs, master, SLAVE, HBASE).verdict
         assert verdict is (Verdict.COMPLETE if text == readable else Verdict.UNVERIFIABLE), text
+
+
+@pytest.mark.parametrize(
+    "detail",
+    [
+        {"families": ["f", 1]},
+        {"families": {"f": {}}, "arrived_ms": "x"},
+        {"families": {"f": {}}, "born_ms": True},
+        {"families": {"f": {}}, "dropped_ms": {"f": "x"}},
+        {"families": {"f": {}}, "written_by": {"": None}},
+    ],
+)
+def test_events_of_the_slave_that_nobody_can_read_are_unverifiable(detail: dict[str, Any]) -> None:
+    theirs = changed(THEIRS, "table", detail=json.dumps({**detail, "regions": 1}))
+    outcome = verify_rows(OURS, theirs, MASTER, SLAVE, HBASE)
+    assert (outcome.verdict, outcome.problems[0].code) == (Verdict.UNVERIFIABLE, "descriptor-unreadable")
