@@ -63,13 +63,11 @@ class Places:
         }
 
     def is_vouched_for(self, origin: int, tenure: Tenure, place: Place) -> bool:
-        """Return True if a server had the region open when it read the barrier.
+        """Return True if a watched server had the region open when it read the barrier.
 
         It has it still, by `hbase:meta`, or has closed it later. Of another place an open tenure proves nothing: its
         close may never have been recorded.
         """
-        if origin not in self.watched:
-            return False
         read_ms = self.watched[origin]
         if tenure.closed_ms is None:
             return origin == place.origin

@@ -109,7 +109,13 @@ def judge(details: dict[str, str]) -> Verdict | None:
     return None
 
 
-SANE = {"peer": PEER, "queue": QUEUE, "summary": SUMMARY, "table": DESCRIPTOR, "server": HEALTH}
+SANE: dict[str, dict[str, Any]] = {
+    "peer": PEER,
+    "queue": QUEUE,
+    "summary": SUMMARY,
+    "table": DESCRIPTOR,
+    "server": HEALTH,
+}
 
 
 @settings(max_examples=300)
