@@ -63,14 +63,12 @@ class Places:
         }
 
     def is_vouched_for(self, origin: int, opened_ms: int, tenure: Tenure, place: Place) -> bool:
-        """Return True if a server had the region open when it read the barrier, or took it over as it was then.
+        """Return True if a watched server had the region open when it read the barrier, or took it over as it was then.
 
         It has it still, by `hbase:meta`, or has closed it later. Of another place an open tenure proves nothing: its
         close may never have been recorded. But if the server opened the region after the barrier, and its tenure
         continues an earlier one, nobody had it in between.
         """
-        if origin not in self.watched:
-            return False
         read_ms = self.watched[origin]
         if tenure.closed_ms is None and origin == place.origin:
             return True

@@ -17,7 +17,7 @@ from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.state_rows import column
 from status_tool.vocabulary.states import FactState, RegionState
 
-ONE, TWO, BLIND, SILENT = (f"s{number},1,{number}" for number in range(4))
+ONE, TWO, BLIND, SILENT, DEAD = (f"s{number},1,{number}" for number in range(5))
 READ_MS = 5_000
 
 
@@ -26,7 +26,10 @@ def server(name: str, *, tracked: bool = True, echoed: bool = True) -> NewRow:
     return {"kind": "server", "role": "r", "live": True, **known}
 
 
-SERVERS = [server(ONE), server(TWO), server(BLIND, tracked=False, echoed=False), server(SILENT, echoed=False)]
+SERVERS = [
+    *(server(ONE), server(TWO), server(BLIND, tracked=False, echoed=False), server(SILENT, echoed=False)),
+    {**server(DEAD), "live": False},
+]
 
 
 def region(name: str, start: bytes, end: bytes, host: str | None = ONE, state: str = "hosted") -> NewRow:
@@ -72,6 +75,7 @@ def left(regions: list[NewRow], ledger: Ledger) -> dict[str, str]:
         (opening(ONE, closed=READ_MS) | opening(TWO, began=6_000), False),
         (opening(BLIND), False),
         (opening(SILENT), False),
+        *((opening(host, closed=READ_MS + 1), False) for host in (BLIND, SILENT, DEAD)),
         (opening("gone,1,1"), False),
         ({}, False),
         ({column(b"t"): (b"t", 1)}, False),

@@ -65,6 +65,7 @@ def test_a_slave_that_keeps_less_is_not_complete_until_that_is_accepted(theirs: 
     assert (outcome.verdict, outcome.exit_code, problem.table) == (Verdict.UNVERIFIABLE, 3, "ns:t")
     assert words in problem.detail
     assert "--accept-drift ns:t" in str(problem.advice)
+    assert "accepted" not in " ".join(outcome.notices)
     accepted = judged(theirs, TABLE, "ns:t")
     assert (accepted.verdict, accepted.problems) == (Verdict.COMPLETE, ())
     assert any("accepted (--accept-drift)" in notice and words in notice for notice in accepted.notices)
@@ -147,6 +148,7 @@ def test_what_the_slaves_own_clients_wrote_is_a_doubt(written: dict[str, Any]) -
     assert "last wrote to the table at 1970-01-01T00:00:20.000Z" in problem.detail
     assert "--accept-drift ns:t accepts them for good" in str(problem.advice)
     assert "--forget ns:t --since ns:t=" in str(problem.advice)
+    assert "accepted" not in " ".join(outcome.notices)
     accepted = judged(theirs, TABLE, "ns:t")
     assert accepted.verdict is Verdict.COMPLETE
     assert ("by others than this master: ns:t" in " ".join(accepted.notices)) is ("written_by" in written)
@@ -200,12 +202,27 @@ def test_own_writes_that_no_peer_of_the_slave_could_ship(events: dict[str, Any],
 
 
 def test_a_table_without_scope_on_the_slave_is_told_to_nobody() -> None:
-    """Whatever peers the slave has."""
+    """Whatever peers the slave has. So is one of which only the families are known."""
     local = {name: {**options, "scope": 0} for name, options in TABLE["families"].items()}
-    theirs = {**TABLE, "families": local, "arrived_ms": 1, "written_by": {"": 20_000}}
-    back = {"kind": "peer", "name": "back", "detail": json.dumps({"id": "back"})}
-    rows = (changed(OURS, "table", detail=json.dumps(TABLE)), changed(THEIRS, "table", detail=json.dumps(theirs)))
-    assert check(rows[0], [*rows[1], back]).verdict is Verdict.UNVERIFIABLE
+    back = {"kind": "peer", "name": "back", "detail": json.dumps({"id": "back", "created_ms": 1})}
+    ours, own = changed(OURS, "table", detail=json.dumps(TABLE)), {"": 20_000}
+    events = {"arrived_ms": 1, "written_by": own, "first_written_by": own}
+    for families, is_told in ((TABLE["families"], True), (local, False), (list(local), False)):
+        theirs = changed(THEIRS, "table", detail=json.dumps({**TABLE, **events, "families": families}))
+        codes = {problem.code for problem in check(ours, [*theirs, back]).problems}
+        assert ("slave-written" not in codes) == is_told
+
+
+def test_the_first_own_write_counts_whatever_it_names_as_its_cluster() -> None:
+    """Nobody was told of it before the peer was there."""
+    own = {
+        "written_by": {"": 20_000, SLAVE.cluster_id: 20_000},
+        "first_written_by": {"": 9_000, SLAVE.cluster_id: 15_000},
+    }
+    back = {"kind": "peer", "name": "back", "detail": json.dumps({"id": "back", "created_ms": 9_001})}
+    theirs = changed(THEIRS, "table", detail=json.dumps({**TABLE, "arrived_ms": 1, **own}))
+    outcome = check(changed(OURS, "table", detail=json.dumps(TABLE)), [*theirs, back])
+    assert only(outcome).code == "slave-written"
 
 
 @pytest.mark.parametrize(
@@ -221,6 +238,13 @@ def test_own_writes_that_were_accepted_or_compared_are_known(kept: dict[str, int
     proof = {"until_ms": 15_000, "families": ["f", "local"], "seen": kept, "by": "rows"}
     theirs = {**TABLE, "arrived_ms": 1, "written_by": {"": 20_000}, "proven": {MASTER.cluster_id: proof}}
     assert judged(theirs).verdict is verdict
+
+
+def test_what_was_proven_of_some_families_says_nothing_of_what_happened_to_all() -> None:
+    for families, verdict in ((["f", "local"], Verdict.COMPLETE), (["local"], Verdict.UNVERIFIABLE)):
+        proof = {"until_ms": 15_000, "families": families, "seen": {"own_ms": 20_000}, "by": "rows"}
+        theirs = {**TABLE, "arrived_ms": 1, "written_by": {"": 20_000}, "proven": {MASTER.cluster_id: proof}}
+        assert judged(theirs).verdict is verdict
 
 
 def test_what_passes_beside_replication_is_told() -> None:
@@ -243,9 +267,10 @@ def test_what_passes_beside_replication_is_told() -> None:
 @pytest.mark.parametrize("passed", ["b", "b,c"])
 def test_another_master_is_one_of_others(passed: str) -> None:
     """What it deletes on the slave may be what this master has written."""
-    (notice,) = judged(
-        {**TABLE, "written_by": {passed: 20_000}, "deleted_by": {passed: 15_000, MASTER.cluster_id: 1}}
-    ).notices
+    by_others = {"written_by": {passed: 20_000}, "deleted_by": {passed: 15_000, MASTER.cluster_id: 1}}
+    outcome = judged({**TABLE, "arrived_ms": 1, **by_others})
+    (notice,) = outcome.notices
+    assert outcome.verdict is Verdict.COMPLETE
     assert "by others than this master: ns:t (last 1970-01-01T00:00:20.000Z, deletes among them, last" in notice
     assert f"; through {passed.replace(',', ' and ')})" in notice
 

@@ -13,6 +13,7 @@ from status_tool.explain.advice import SYNC_DELETES
 from status_tool.printable import printable_key
 from status_tool.rules.peers import FamilyFilter, family_filter
 from status_tool.rules.queue_proofs import QueueFacts
+from status_tool.rules.tables import newest_changes
 from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Outcome, Problem
@@ -311,6 +312,24 @@ def test_a_load_that_was_not_to_be_replicated_is_never_shipped() -> None:
 
 
 @pytest.mark.parametrize(
+    ("shipped_from_ms", "since_ms", "verdict"),
+    [
+        (2_000, None, Verdict.COMPLETE),
+        (2_001, None, Verdict.UNVERIFIABLE),
+        (2_001, 2_001, Verdict.COMPLETE),
+        (2_002, 2_001, Verdict.UNVERIFIABLE),
+    ],
+)
+def test_loads_have_been_shipped_if_all_of_the_table_have(
+    shipped_from_ms: int, since_ms: int | None, verdict: Verdict
+) -> None:
+    """From its creation, or from what is accepted: a region records its newest load alone."""
+    load: Row = {"kind": "fact", "table": "ns:t", "region": "r1", "state": "bulkload", "write_ms": 20_000}
+    scope, queues = replace(HBASE, since=Baseline(since_ms)), QueueFacts(loads_from_ms=shipped_from_ms)
+    assert check([*OURS, load], recorded_by_slave(arrived_ms=20_001), scope, queues=queues).verdict is verdict
+
+
+@pytest.mark.parametrize(
     ("slave", "arrived"),
     [
         ({}, {}),  # nothing has ever arrived in its table
@@ -330,6 +349,13 @@ def test_a_load_that_went_to_another_slave_has_not_arrived_in_this_one(slave: Ro
 def recorded_by_slave(**events: Any) -> list[Row]:
     """The slave's rows with these events of the table."""
     return changed(THEIRS, "table", detail=json.dumps(json.loads(DETAIL) | events))
+
+
+def test_the_newest_change_of_a_table_counts() -> None:
+    """Of those of its regions, in any order; what else is known of them is none."""
+    moments = [("changed", 5), ("changed", 9), ("changed", 7), ("unattended", 20), ("changed", None)]
+    rows = [{"kind": "fact", "table": "t", "state": state, "write_ms": moment} for state, moment in moments]
+    assert newest_changes([*rows, {**rows[0], "table": None}, {**rows[0], "table": "u"}]) == {"t": 9, "u": 5}
 
 
 def test_a_gone_region_with_a_bulk_load_is_not_forgotten() -> None:
@@ -517,7 +543,10 @@ def test_entries_without_a_stamp_that_cannot_be_of_the_master_are_left_out() -> 
     assert "78787878-7878-7878-7878-787878787878" in " ".join(outcome.notices)
     through_both = {**theirs, "via_ids": b"x" * 16 + uuid.UUID(MASTER.cluster_id).bytes}
     assert check(theirs=[*THEIRS, through_both]).verdict is Verdict.UNVERIFIABLE
-    assert check(theirs=[*THEIRS, {**theirs, "via_ids": None}]).verdict is Verdict.UNVERIFIABLE
+    for ids in (None, b"x" * 15):
+        assert check(theirs=[*THEIRS, {**theirs, "via_ids": ids}]).verdict is Verdict.UNVERIFIABLE
+    nameless = check(theirs=[*THEIRS, theirs], master=replace(MASTER, cluster_id="no uuid"))
+    assert nameless.verdict is Verdict.UNVERIFIABLE
 
 
 def test_a_hole_from_before_the_peer_is_accepted_by_since() -> None:
@@ -744,14 +773,47 @@ def test_a_server_of_the_slave_that_may_have_seen_more_than_it_recorded(server: 
 
 
 def test_a_table_without_a_descriptor() -> None:
-    """Trackers should have described what was there before the barrier; one created just now may be missing."""
+    """Trackers should have described what was there before the barrier; one created just now may be missing.
+
+    But not if it has been written to: then nobody knows what the slave's table has to be like.
+    """
     master = replace(MASTER, cut_ms=400_000, barrier_issued_ms=400_000)
-    ours = [*OURS, {**TABLE, "table": "other"}]
-    for region_id, verdict in ((2_000, Verdict.UNVERIFIABLE), (399_000, Verdict.COMPLETE)):
-        region = {**REGION, "table": "lost", "region": "r9", "region_id": region_id}
-        outcome = check([*ours, region], [*THEIRS, {**TABLE, "table": "other"}], master=master)
-        codes = {problem.code for problem in outcome.problems if problem.table == "lost"}
-        assert codes == ({"not-described"} if verdict is Verdict.UNVERIFIABLE else set())
+    theirs = [*THEIRS, {**TABLE, "table": "other"}]
+    lost = {"table": "lost", "region": "r9"}
+    for region_id, heads, segments, found in (
+        (2_000, [], [], {"not-described"}),
+        (399_000, [], [], set()),
+        (399_000, [{**STREAM, **lost}], [{**SEGMENT, **lost}], {"not-described"}),
+    ):
+        ours = [*OURS, {**TABLE, "table": "other"}, {**REGION, **lost, "region_id": region_id}]
+        outcome = check([*ours, *heads], [*theirs, *segments], master=master)
+        assert {problem.code for problem in outcome.problems if problem.table == "lost"} == found
+
+
+@pytest.mark.parametrize(
+    ("host", "code"),
+    [
+        ({"server": "b,2,2"}, "untracked"),
+        ({"server": None, "state": "unhosted"}, "unhosted"),
+        ({"state": "unhosted"}, "unhosted"),
+        ({"server": None, "state": "split"}, None),
+        ({"server": None, "state": "disabled"}, None),
+    ],
+)
+@pytest.mark.parametrize("is_written", [False, True])
+def test_who_has_a_region(host: Row, code: str | None, is_written: bool) -> None:
+    """Whether it has been written to or not; what was split or disabled is nobody's."""
+    region, heads = {**REGION, "region": "r9", **host}, [{**STREAM, "region": "r9"}] * is_written
+    outcome = check([*OURS, region, *heads], [*THEIRS, *([{**SEGMENT, "region": "r9"}] * is_written)])
+    assert [problem.code for problem in outcome.problems] == ([] if code is None else [code])
+
+
+def test_a_region_of_a_table_that_is_not_replicated_may_be_anywhere_and_change() -> None:
+    local = {"table": "local", "region": "r9"}
+    detail = json.dumps({"families": {"f": {"scope": 0}}})
+    change = {**local, "kind": "fact", "state": "changed", "write_ms": 30_000}
+    for rows in ([{**REGION, **local, "server": None, "state": "unhosted"}], [{**REGION, **local}, change]):
+        assert check([*OURS, {**TABLE, "table": "local", "detail": detail}, *rows]).verdict is Verdict.COMPLETE
 
 
 def test_what_rests_on_the_operators_word_is_no_proof() -> None:

@@ -71,6 +71,11 @@ def test_a_fresh_hole_may_still_be_filled_and_an_old_one_not() -> None:
     old = decide(Segment(0, 4), Segment(6, 10, recorded_ms=499), rule=FRESH_SLAVE)
     assert (fresh.code, fresh.status) == ("may-fill", Status.BEHIND)
     assert old.code == "gap"
+    unknown = decide(Segment(0, 4), Segment(6, 10), rule=FRESH_SLAVE)
+    assert unknown.code == "may-fill", "nobody knows when it was recorded"
+    both = decide(Segment(2, 4, recorded_ms=500), Segment(6, 10, recorded_ms=499), rule=FRESH_SLAVE)
+    assert both.hole is not None
+    assert (both.code, both.hole.from_seq, both.holes) == ("gap", 4, 1), "the other one may be filled"
 
 
 def test_several_holes_are_counted_and_repaired_together() -> None:
@@ -101,12 +106,14 @@ def test_a_baseline_accepts_old_heads_and_old_holes_only() -> None:
 
 
 def test_a_damaged_head_is_unverifiable() -> None:
-    for head in (Head("r", 1, 0, None), Head("r", None, 0, 3), Head("r", 1, 0, 0)):
+    for damaged in (Head("r", 1, 0, None), Head("r", None, 0, 3), Head("r", 1, 0, 0)):
+        head = replace(damaged, family="f")
         assert decide(Segment(0, 10), head=head).code == "unreadable-head"
         assert decide(Segment(0, 10), head=head, rule=since(2_000)).code == "unreadable-head", "nobody knows its time"
         known = replace(head, write_ms=2_000)
         assert decide(Segment(0, 10), head=known, rule=since(1_999)).code == "unreadable-head"
         assert decide(Segment(0, 10), head=known, rule=since(2_000)).code == "baseline"
+        assert decide(Segment(0, 10), head=known, rule=since(2_000), settled=False).code == "unreadable-head"
 
 
 def test_a_stream_of_no_family_is_accepted_at_most() -> None:

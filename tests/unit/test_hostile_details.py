@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -108,7 +109,13 @@ def judge(details: dict[str, str]) -> Verdict | None:
     return None
 
 
-SANE = {"peer": PEER, "queue": QUEUE, "summary": SUMMARY, "table": DESCRIPTOR, "server": HEALTH}
+SANE: dict[str, dict[str, Any]] = {
+    "peer": PEER,
+    "queue": QUEUE,
+    "summary": SUMMARY,
+    "table": DESCRIPTOR,
+    "server": HEALTH,
+}
 
 
 @settings(max_examples=300)
@@ -130,8 +137,29 @@ def test_bottomless_json_is_refused(name: str) -> None:
     assert judge(details | {name: "[" * 100_000}) is None
 
 
-@pytest.mark.parametrize("name", ["table", "server"])
-def test_a_detail_of_a_table_or_server_that_nobody_can_read_is_unverifiable(name: str) -> None:
-    details = {key: json.dumps(document) for key, document in SANE.items()}
-    for text in ("[" * 100_000, "1", '"x"', "{"):
-        assert judge(details | {name: text}) is Verdict.UNVERIFIABLE
+@pytest.mark.parametrize("kind", ["table", "server"])
+@pytest.mark.parametrize("of_slave", [False, True])
+def test_a_detail_of_a_table_or_server_that_nobody_can_read_is_unverifiable(kind: str, of_slave: bool) -> None:
+    """With one that can be read, this world is complete."""
+    master, readable = replace(MASTER, shutdown_ms=40_000), json.dumps({**SANE[kind], "regions": 1})
+    for text in (readable, "[" * 100_000, "1", '"x"', "{"):
+        rows = changed(THEIRS if of_slave else OURS, kind, detail=text)
+        ours, theirs = (OURS, rows) if of_slave else (rows, THEIRS)
+        verdict = verify_rows(ours, theirs, master, SLAVE, HBASE).verdict
+        assert verdict is (Verdict.COMPLETE if text == readable else Verdict.UNVERIFIABLE), text
+
+
+@pytest.mark.parametrize(
+    "detail",
+    [
+        {"families": ["f", 1]},
+        {"families": {"f": {}}, "arrived_ms": "x"},
+        {"families": {"f": {}}, "born_ms": True},
+        {"families": {"f": {}}, "dropped_ms": {"f": "x"}},
+        {"families": {"f": {}}, "written_by": {"": None}},
+    ],
+)
+def test_events_of_the_slave_that_nobody_can_read_are_unverifiable(detail: dict[str, Any]) -> None:
+    theirs = changed(THEIRS, "table", detail=json.dumps({**detail, "regions": 1}))
+    outcome = verify_rows(OURS, theirs, MASTER, SLAVE, HBASE)
+    assert (outcome.verdict, outcome.problems[0].code) == (Verdict.UNVERIFIABLE, "descriptor-unreadable")

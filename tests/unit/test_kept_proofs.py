@@ -58,6 +58,8 @@ def test_servers_are_accepted_only_by_proofs_of_every_table() -> None:
     assert servers_since(word, ["a"], {"a": PROOF}) == 1_000
     assert servers_since(Baseline(5_000), ["a"], {"a": PROOF}) == 5_000
     assert servers_since(Baseline(), [], {}) is None
+    both = {"a": PROOF, "b": KeptBaseline(3_000, frozenset({"f"}), NOTHING_SEEN)}
+    assert servers_since(Baseline(500), ["a", "b"], both) == 1_000, "the earliest of them"
 
 
 class Stored:

@@ -69,6 +69,14 @@ def test_only_halves_that_both_sides_hold_are_asked(ours: str, theirs: str, halv
     assert (found.not_replicated is None, found.clusters is None) == (not halves[0], not halves[0])
 
 
+def test_a_file_that_needs_pruned_segments_is_refused() -> None:
+    """But for its files."""
+    pruned = SideFacts(replace(SLAVE, pruned={"m": 2_000}))
+    with pytest.raises(StatusFileError, match="needs segments that are pruned"):
+        question(facts(peer(), header=replace(MASTER, barrier_issued_ms=1_999)), slave=pruned)
+    assert question(facts(peer()), Scope(check_hbase=False), pruned).scope.check_hdfs
+
+
 @pytest.mark.parametrize(
     ("cluster_id", "key", "is_limit"), [("s", "", True), ("", "zk:2181:/x", True), ("other", "", False)]
 )

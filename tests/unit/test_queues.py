@@ -80,6 +80,7 @@ def test_how_much_is_left_to_ship() -> None:
         (facts(queue(LIVE, f"1-{DEAD}", dead=(DEAD,))), f"1-{DEAD} on {LIVE}"),
         (facts(queue(DEAD, "1")), f"1 on {DEAD}"),
         (facts(queue(LIVE, "1", wal(DEAD))), "1 WAL with"),
+        (facts(queue(LIVE, "1", wal(LIVE), wal(DEAD))), "1 WAL with"),
         (facts(queue(LIVE, "1", {"name": "odd", "server": None, "started_ms": None, "left": 1})), "left to ship"),
         (facts(consistent=False), "kept moving"),
         (facts(unsplit=None), "not known"),
@@ -166,6 +167,17 @@ def test_bulk_loads(summary: dict[str, Any], known: bool) -> None:
     """Fine only with the setting, with references kept for this peer, and with none left."""
     at = facts(**summary).loads_from_ms
     assert at == (PEER["modified_ms"] + CLOCK_MARGIN_MS if known else None)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("changed", [{"endpoint": "x.Y"}, {"entry_filters": "x.Y"}, {"modified_ms": None}])
+def test_bulk_loads_by_a_peer_that_may_leave_them_out(changed: dict[str, Any]) -> None:
+    assert facts(peer={**PEER, **changed}).loads_from_ms is None
+
+
+def test_a_server_without_a_start_code_is_younger_than_no_peer() -> None:
+    nameless = {**CRASHED, "server": "odd"}
+    found = queue_facts([{"kind": "queue", "detail": json.dumps(SUMMARY)}], [nameless], PEER)
+    assert (found.drained, "added, changed" in found.left[7]) == (frozenset(), True)
 
 
 @pytest.mark.parametrize(("value", "drops"), [("true", True), ("TRUE ", True), ("false", False), (None, False)])

@@ -24,6 +24,7 @@ from status_tool.clients.zookeeper import parse_cluster_key, unwrap
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import NO_ROWS, PackedRows
+from status_tool.rules.custody import Places
 from status_tool.rules.descriptors import retention_of
 from status_tool.sources import codec, meta, pages, spool, state_table
 from status_tool.sources.interface import Source
@@ -34,6 +35,7 @@ from status_tool.sources.state_table import (
     Generation,
     KeyRange,
     StateTableSource,
+    TableEvents,
     generation_of,
     merge_rows,
     openings,
@@ -723,6 +725,28 @@ def test_a_table_that_is_emptied_while_its_segments_are_read_is_read_again(
     with pytest.raises(ConnectionFailed, match="run again") if is_refused else contextlib.nullcontext():
         refuse_emptied(before, after, TableFilter(), 30_003)
     refuse_emptied(before, after, TableFilter.of({"u"}, ()), 30_003)
+
+
+def test_a_slave_of_which_a_table_is_emptied_while_it_is_read_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its events are compared when its segments have been read."""
+    nothing, same = codec.table_events([(b"nt", {})])["t"], Generation(b"table", b"")
+    known: list[TableEvents] = [{"t": nothing | {"born_ms": born, "arrived_ms": 7}} for born in (5, 9)]
+    monkeypatch.setattr(state_table, "generation", lambda *_: same)
+    monkeypatch.setattr(state_table, "scan", lambda *_: iter(()))
+    monkeypatch.setattr(codec, "table_events", lambda _: known[-1])
+    source = StateTableSource(ThriftEndpoint("h", 1), "t", "s", same, places=Places(), events=known[0])
+    with pytest.raises(ConnectionFailed, match="run again"):
+        list(source.read(()))
+    assert list(replace(source, events=known[-1]).read(())) == []
+
+
+def test_a_table_that_went_back_while_it_was_read_is_no_evidence() -> None:
+    """A barrier that is put meanwhile is a newer one, another run's."""
+    read, other = (Generation(b"table", b"", issued.to_bytes(8, "big")) for issued in (1_000, 999))
+    refuse_other("t", read, read)
+    refuse_other("t", other, read)
+    with pytest.raises(ConnectionFailed, match="went back to an earlier state"):
+        refuse_other("t", read, other)
 
 
 def test_the_mark_of_a_region_is_no_other_row() -> None:

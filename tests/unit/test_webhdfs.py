@@ -291,14 +291,16 @@ def test_an_observer_is_passed_over(fake: FakeHdfs, more: tuple[str, ...]) -> No
 def test_a_busy_namenode_is_asked_again(fake: FakeHdfs, trouble: tuple[int, str]) -> None:
     """And its answer is the same as if it had not been."""
     fake.trouble["GETFILECHECKSUM"] = [trouble] * 3
-    assert all(row["checksum"] for row in rows(source(fake)))
+    assert {bool(row["checksum"]) for row in rows(source(fake))} == {True}
+    assert fake.trouble["GETFILECHECKSUM"] == []
 
 
 @pytest.mark.parametrize("name", ["ConnectException", "SocketException", "StandbyException"])
 def test_a_datanode_that_lost_its_namenode_is_asked_again(fake: FakeHdfs, name: str) -> None:
     """What it answers then says nothing of the file."""
     fake.trouble["DATA"] = [(403, name)] * 3
-    assert all(row["checksum"] for row in rows(source(fake)))
+    assert {bool(row["checksum"]) for row in rows(source(fake))} == {True}
+    assert fake.trouble["DATA"] == []
 
 
 def test_a_block_that_cannot_be_reached_just_now_is_asked_for_again(fake: FakeHdfs) -> None:
@@ -320,7 +322,9 @@ def test_a_composite_crc_is_compared_whole(fake: FakeHdfs) -> None:
 def test_a_checksum_of_another_kind_is_not_compared(fake: FakeHdfs, answer: tuple[str, bytes]) -> None:
     """Unreadable, and it is said why."""
     fake.checksum = lambda length: answer
-    for row in rows(source(fake)):
+    found = rows(source(fake))
+    assert len(found) == len(fake.files)
+    for row in found:
         assert (row["state"], row["checksum"]) == ("unreadable", None)
         assert f"a checksum {answer[0]} of {len(answer[1])} bytes" in row["detail"]
 
