@@ -69,6 +69,23 @@ def test_only_halves_that_both_sides_hold_are_asked(ours: str, theirs: str, halv
     assert (found.not_replicated is None, found.clusters is None) == (not halves[0], not halves[0])
 
 
+def test_a_peer_that_may_lead_here_is_asked_of_the_tables_in_scope() -> None:
+    """What it alone ships would be taken for what no peer ships."""
+    narrow = peer(replicate_all=False, table_cfs={"a": None})
+    master = facts(narrow, peer(id="2", cluster_id="", cluster_key="zk:2181:/x"), table("a", f=1), table("b", f=1))
+    with pytest.raises(StatusFileError, match=r"peer 2 may, too: .* it ships more \(b\)"):
+        question(master)
+    for scope in (Scope(tables=frozenset({"a"})), Scope(check_hbase=False)):
+        found = question(master, scope)
+        assert (found.peer is not None, found.other_peers) == (True, ())
+
+
+@pytest.mark.parametrize("key", ["", "zk:2181:/by-another-name"])
+def test_a_file_of_the_slave_itself_is_refused(key: str) -> None:
+    with pytest.raises(StatusFileError, match=r"FILE is this cluster's own \(s\)"):
+        question(facts(peer(), header=replace(MASTER, cluster_id="s", cluster_key=key)))
+
+
 def test_a_file_that_needs_pruned_segments_is_refused() -> None:
     """But for its files."""
     pruned = SideFacts(replace(SLAVE, pruned={"m": 2_000}))
