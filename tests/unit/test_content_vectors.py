@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from status_tool.rules.content import Tenure, life_of, parse_tenure
+from status_tool.rules.content import NONE, SKEW_MS, Files, Tenure, life_of, parse_tenure
 from tests.simulation.ledger import Held, LedgerWorld, files_of
 
 PATH = Path(__file__).resolve().parents[2] / "coprocessor_stubs/src/test/resources/ledger/tenures.json"
@@ -49,3 +50,22 @@ def test_the_simulations_trackers_join_the_same(case: dict[str, Any]) -> None:
     assert LedgerWorld.follows(LedgerWorld.__new__(LedgerWorld), tenure(case["earlier"]), held) is (
         case["joined"] is not None
     )
+
+
+FILES = Files(1, 7, 0, 0)
+OPEN = Tenure(open=5, began_ms=100_000, seq=10, before={"f": FILES, "g": NONE}, after={"f": FILES, "g": NONE})
+CLOSED = replace(OPEN, closed_ms=110_000)
+
+
+@pytest.mark.parametrize("earlier", [OPEN, CLOSED])
+def test_a_family_that_is_gone_is_a_change_on_a_slave(earlier: Tenure) -> None:
+    """Even if it had no files: cells of it may have been in the memstore. What a master drops has been shipped."""
+    later = replace(OPEN, open=20, began_ms=120_000, before={"f": FILES}, after={"f": FILES})
+    assert life_of([earlier, later], replicated_only=False, is_seen=False).changed_ms == 120_000
+    assert life_of([earlier, later], replicated_only=True, is_seen=False).changed_ms is None
+
+
+@pytest.mark.parametrize(("back_ms", "changed_ms"), [(SKEW_MS, None), (SKEW_MS + 1, 100_000)])
+def test_tenures_follow_in_time_as_far_as_clocks_tell(back_ms: int, changed_ms: int | None) -> None:
+    later = replace(OPEN, open=20, began_ms=OPEN.began_ms - back_ms)
+    assert life_of([CLOSED, later], replicated_only=False, is_seen=False).changed_ms == changed_ms
