@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from status_tool.atomic import check_targets, file_mode
 from status_tool.cli.defaults import from_file
+from status_tool.cli.failures import failure_in_metrics
 from status_tool.cli.modes import check_options, given_of
 from status_tool.cli.options import settings_of, show_as
 from status_tool.cli.run_options import OPTIONS, Half, Mode, with_options
@@ -192,8 +193,6 @@ def run(**values: Any) -> int:
         return _run(asked)
     with temporary_folder() as folder:
         if asked.options.published is not None:
-            with loading():
-                from status_tool.cli.running import failure_in_metrics
             with failure_in_metrics(asked.failed_metrics, time.monotonic()):
                 asked.options.status_file = fetch_published(asked, folder / "published.status")
         return _run(dataclasses.replace(asked, copies=folder))
@@ -216,15 +215,7 @@ def _run(asked: AskedRun) -> int:
     _begin_early(asked)
     # Not before: these take most of a second to import, for which help and a wrong option need not wait.
     with loading(jvm.kill):
-        from status_tool.cli.running import (
-            Output,
-            check_file,
-            dump,
-            failure_in_metrics,
-            follow_master,
-            show_plan,
-            write_file,
-        )
+        from status_tool.cli.running import Output, check_file, dump, follow_master, show_plan, write_file
 
     show_as(quiet=one.quiet, verbose=one.verbose, log_file=one.log_file)
     if one.status_file is not None:

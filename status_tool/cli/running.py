@@ -9,15 +9,13 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from status_tool.atomic import PUBLIC, atomic_write
-from status_tool.cli.signals import received
+from status_tool.atomic import PUBLIC
+from status_tool.cli.failures import failure_in_metrics
 from status_tool.clients.config import Settings
-from status_tool.errors import StatusToolError
 from status_tool.gather.snapshot import Request
 from status_tool.printable import iso, safe
 from status_tool.report.html_report import HtmlReporter
@@ -48,22 +46,6 @@ class Output(NamedTuple):
     """The verdict alone on stdout, as text."""
     points: Mapping[str, int | None] = {}
     """Recovery points by table, for the metrics."""
-
-
-@contextmanager
-def failure_in_metrics(metrics: Path | None, started_s: float) -> Iterator[None]:
-    """Record a failed check in its metrics, too; otherwise an older verdict would look current.
-
-    `started_s` is when it began, on the monotonic clock. The error goes on; one of writing the metrics does not count.
-    """
-    try:
-        yield
-    except Exception:
-        # What a signal has ended is no failed check: as where it ends the run by itself.
-        if metrics is not None and not received:
-            with suppress(StatusToolError), atomic_write(metrics, PUBLIC) as stream:
-                MetricsReporter(None, time.monotonic() - started_s, before(metrics)).write_failure(stream)
-        raise
 
 
 def checked(settings: Settings, check: Check) -> Outcome:

@@ -22,10 +22,11 @@ from typing import Any
 from urllib.parse import quote
 
 from status_tool.atomic import file_mode
+from status_tool.cli.failures import failure_in_metrics
 from status_tool.cli.repeated import RoundParameters
 from status_tool.cli.run import ANY_MASTER, AskedRun, fetch_published, permissions_of, spark_settings_of
 from status_tool.cli.run_options import Half
-from status_tool.cli.running import Output, checked, failure_in_metrics, write_reports
+from status_tool.cli.running import Output, checked, write_reports
 from status_tool.cli.signals import end_within, received
 from status_tool.clients.kerberos import forget_tickets
 from status_tool.errors import EXIT_ERROR, ConfigurationError, Interrupted

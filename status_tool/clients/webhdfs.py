@@ -136,7 +136,7 @@ class WebHdfs(FileClient):
         """The index of the NameNode that is tried first."""
         self._batched = True
         self._failed: dict[str, float] = {}
-        self._observers: dict[int, bool] = {}
+        self._no_observers = set[int]()
 
     def _status(self, path: str) -> dict[str, Any]:
         """Request GETFILESTATUS; raises `Refused` if there is nothing at the path."""
@@ -301,10 +301,13 @@ class WebHdfs(FileClient):
         It answers reads (`NameNodeHAContext.allowStaleReads`) with a namespace that may lag, and WebHDFS carries no
         state id by which Hadoop's own client is made to wait.
         """
-        if at not in self._observers:
-            status = self._namenodes[at].bean(NAMENODE_STATUS) or {}
-            self._observers[at] = status.get("State") == "observer"
-        return self._observers.get(at, False)
+        if at in self._no_observers:
+            return False
+        status = self._namenodes[at].bean(NAMENODE_STATUS) or {}
+        if status.get("State") == "observer":
+            return True
+        self._no_observers.add(at)
+        return False
 
     def _ask(self, op: str, path: str, **params: Any) -> dict[str, Any]:
         """Return the NameNode's JSON.

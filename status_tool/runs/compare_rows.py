@@ -48,9 +48,13 @@ POLL_S = 0.5
 MOST_MARKS = 20
 _MAY_BE_QUEUED = {
     "older-than-tracker",
+    "pruned",
     *(code for code, status in STREAM_CODES.items() if status is not Status.COMPLETE),
 }
-"""Codes of streams that may not have arrived in whole, and of entries that are in no stream."""
+"""Codes of streams that may not have arrived in whole, and of entries that are in no stream.
+
+Not of bulk loads: FILE's digests are to prove one although nobody knows any more what is in a queue.
+"""
 _ABSENT = "the slave does not have it"
 CompareOne = Callable[[threading.Event, str], Result]
 """Compares a table; the event ends it."""

@@ -294,14 +294,15 @@ class _Search:
         """Look for the newest file in which a table is complete, for each that is held back in the newest one."""
         end = min((number for number, one in self.done.items() if one.judged is Judged.COMPLETE), default=None)
         end = len(self._files) if end is None else end
-        before = len(self.done)
+        # A newer file that turns out to be usable may lack a table of these.
+        before, tables = len(self.done), self.tables()
 
         def judged(table: str, number: int) -> Judged:
             if len(self.done) - before >= TABLE_JUDGEMENTS and number not in self.done:
                 return Judged.UNPROVEN
-            return self.at(number).judged_of(table, self.tables()[table])
+            return self.at(number).judged_of(table, tables[table])
 
-        for table in sorted(self.tables()):
+        for table in sorted(tables):
             _look(0, end, partial(judged, table), partial(self._before_what_lacks, table=table))
 
     def _before_what_lacks(self, number: int, table: str | None = None) -> int | None:

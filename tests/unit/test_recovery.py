@@ -231,6 +231,24 @@ def test_files_that_cannot_be_used_hide_no_other() -> None:
     assert answer.held_back_by == "0 was altered"
 
 
+def test_a_newer_file_that_turns_out_to_be_usable_may_lack_a_table() -> None:
+    """The search for a table's point is the first to judge it."""
+
+    def judge(one: Closing) -> Judgement:
+        number = int(one.name)
+        if number < 3:
+            return Judgement(one, error=f"{one.name} was altered")
+        return judgement(one, C if number > 7 else L, group("u"), tables=("u",) if number == 3 else ("t", "u"))
+
+    looked = _Search([closing(number) for number in range(16)], judge)
+    looked.run()
+    assert 3 not in looked.done
+    looked.run_tables()
+    assert 3 in looked.done
+    answer = _answer("s", 1, looked._files, looked, {}, ())
+    assert (answer.point_ms, set(answer.tables)) == (closing(8).cut_ms, {"u"})
+
+
 @pytest.mark.parametrize(
     ("held", "asked", "refused"),
     [

@@ -8,16 +8,19 @@ from typing import Any
 
 import pytest
 
+from status_tool.rules.peers import family_filter
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.server_settings import SINGLE_ENTRIES, judge_settings, keeps_single_entries
 from status_tool.vocabulary.findings import RowProofs
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.scope import Baseline
 from status_tool.vocabulary.verdicts import Verdict
-from tests.unit.test_evidence_reference import DETAIL, HBASE, OURS, THEIRS, changed, check, only
+from tests.unit.test_evidence_reference import DETAIL, HBASE, MASTER, OURS, THEIRS, changed, check, only
 
 FILTER = "hbase.replication.sink.walentrysinkfilter"
 WITH_TAGS = {"hbase.replication.rpc.codec": "org.apache.hadoop.hbase.codec.KeyValueCodecWithTags"}
+LOCAL = DETAIL.replace('"scope": 1', '"scope": 0')
+ONE_TABLE = QueueFacts(families=family_filter({"id": "1", "replicate_all": False, "table_cfs": {"ns:t": []}}))
 FACT = {"kind": "fact", "table": "ns:t", "region": "r1", "state": "bulkload", "write_ms": 9_000}
 
 
@@ -104,9 +107,9 @@ def test_peers_that_are_not_in_zookeeper_are_not_read() -> None:
     ("less", "verdict"),
     [
         ({}, Verdict.COMPLETE),
-        ({"left_out": ("ns:u",)}, Verdict.UNVERIFIABLE),
-        ({"withheld": {"ns:t": ("g",)}}, Verdict.UNVERIFIABLE),
-        ({"left_out": ("other:u",)}, Verdict.COMPLETE),
+        ({"table": "ns:u"}, Verdict.UNVERIFIABLE),
+        ({"table": "ns:u", "detail": LOCAL}, Verdict.COMPLETE),
+        ({"table": "other:u"}, Verdict.COMPLETE),
     ],
 )
 def test_rows_of_what_a_peer_ships_that_may_be_of_before(less: dict[str, Any], verdict: Verdict) -> None:
@@ -114,7 +117,24 @@ def test_rows_of_what_a_peer_ships_that_may_be_of_before(less: dict[str, Any], v
     ours = having(OURS, {"hbase.replication.peer.storage.impl": "filesystem"})
     rows = RowProofs(equal=frozenset({"ns:t"}))
     scope = replace(HBASE, namespaces=frozenset({"ns"}))
-    assert check(ours, scope=scope, queues=QueueFacts(**less), rows=rows).verdict is verdict
+    more = [{"kind": "table", "detail": DETAIL, **less}] if less else []
+    assert check([*ours, *more], scope=scope, queues=ONE_TABLE, rows=rows).verdict is verdict
+
+
+def test_rows_of_a_table_of_which_a_peer_leaves_out_a_family() -> None:
+    ours = having(OURS, {"hbase.replication.peer.storage.impl": "filesystem"})
+    rows, queues = RowProofs(equal=frozenset({"ns:t"})), QueueFacts(withheld={"ns:t": ("g",)})
+    assert check(ours, queues=queues, rows=rows).verdict is Verdict.UNVERIFIABLE
+
+
+def test_a_kept_proof_of_all_that_the_peer_ships_settles_a_server() -> None:
+    """Tables that it leaves out are never compared."""
+    gone = {**OURS[0], "server": "old,1,1", "origin": 9, "live": False, "echoed": False, "gone_ms": 7_000}
+    proof = {"until_ms": 50_000, "families": ["f"], "by": "rows", "seen": {}}
+    theirs = changed(THEIRS, "table", detail=json.dumps({**json.loads(DETAIL), "proven": {MASTER.cluster_id: proof}}))
+    other = {"kind": "table", "detail": DETAIL, "table": "ns:u"}
+    assert check([*OURS, gone, other], theirs, queues=ONE_TABLE).verdict is Verdict.COMPLETE
+    assert check([*OURS, gone, other], queues=ONE_TABLE).verdict is Verdict.UNVERIFIABLE
 
 
 def test_tags_are_told_unless_every_server_keeps_them() -> None:

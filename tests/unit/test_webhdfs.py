@@ -283,8 +283,11 @@ def test_an_observer_is_passed_over(fake: FakeHdfs, more: tuple[str, ...]) -> No
     for fake.state in ("active", "standby", ""):
         assert WebHdfs(named, patience_s=0).status("/data") is not None
     fake.state = "observer"
+    client = WebHdfs(named, patience_s=0)
     with pytest.raises(ConnectionFailed):
-        WebHdfs(named, patience_s=0).status("/data")
+        client.status("/data")
+    fake.state = "active"
+    assert client.status("/data") is not None
 
 
 @pytest.mark.parametrize("trouble", [(503, "Busy"), (403, "RetriableException"), (403, "SafeModeException")])
