@@ -237,7 +237,7 @@ class _Publisher:
             known = zookeeper.peers()
             if known == self._peers and time.monotonic() - self._peers_at < PEERS_S:
                 return ()
-            peers = carried(zookeeper, self._table.name)
+            peers = list(carried(known, zookeeper.endpoint, self._table.name))
         blocked = [one.problem for one in peers if one.is_there is False and one.problem]
         if blocked:
             raise ConfigurationError(blocked[0])

@@ -27,7 +27,7 @@ from status_tool.clients.config import ZooKeeperEndpoint
 from status_tool.clients.sasl import SaslLogin
 from status_tool.clients.tls import distrust, tls_context
 from status_tool.errors import ConfigurationError, ConnectionFailed
-from status_tool.vocabulary.names import full_name
+from status_tool.vocabulary.names import DROPS_LOADS_KEY, full_name
 
 TIMEOUT_S = 10.0
 PEER_TIMEOUT_S = 3.0
@@ -37,7 +37,6 @@ Read = TypeVar("Read")
 _MAGIC = b"PBUF"
 _TLS_HINT = "; if it expects TLS there, set hbase.zookeeper.property.client.secure=true in the site files"
 _ENTRY_FILTERS = "hbase.replication.source.custom.walentryfilters"
-_DROPS_LOADS = "hbase.replication.drop.on.deleted.columnfamily"
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +313,7 @@ class ZooKeeper:
             serial=config.serial,
             bandwidth=config.bandwidth,
             entry_filters=settings.get(_ENTRY_FILTERS),
-            drops_loads=settings.get(_DROPS_LOADS, "").strip().lower() == "true",
+            drops_loads=settings.get(DROPS_LOADS_KEY, "").strip().lower() == "true",
             modified_ms=stat.mtime,
             incarnation=stat.czxid,
             version=stat.version,

@@ -156,7 +156,8 @@ def _published(settings: Settings) -> Iterator[Checked]:
         return
     with ZooKeeper(settings.zookeeper()) as zookeeper:
         is_used = table.claimed(zookeeper.cluster_id()) is not None
-        problems = [one.problem for one in carried(zookeeper, table.name) if one.problem is not None]
+        peers = carried(zookeeper.peers(), zookeeper.endpoint, table.name)
+        problems = [one.problem for one in peers if one.problem is not None]
     for problem in problems:
         if is_used:
             yield Checked("published status files do not reach every peer", problem)

@@ -6,11 +6,11 @@ is published before that is out of the question, as far as it can be seen from h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 
 from status_tool.clients.config import ZooKeeperEndpoint
-from status_tool.clients.zookeeper import Peer, ZooKeeper, peer_tables
+from status_tool.clients.zookeeper import Peer, peer_tables
 from status_tool.published.table import shell_line
 from status_tool.rules.peers import family_filter, leads_to
 from status_tool.vocabulary.names import PUBLISHED_FAMILY
@@ -29,18 +29,14 @@ class Carried:
     """Advice about it; None: all is well, or unknown."""
 
 
-def carried(zookeeper: ZooKeeper, table: str) -> list[Carried]:
-    """Return the facts of each enabled peer of this cluster that leads to another one: HBase's own peer for region
-    replicas does not.
+def carried(peers: Iterable[Peer], of: ZooKeeperEndpoint, table: str) -> Iterator[Carried]:
+    """Yield the facts of each enabled peer of the cluster `of` that leads to another one.
 
-    Raises `ConnectionFailed` if its ZooKeeper does not answer.
+    HBase's own peer for region replicas does not.
     """
-    own, enabled = zookeeper.endpoint.cluster_key, [peer for peer in zookeeper.peers() if peer.enabled]
-    return list(_carried([one for one in enabled if not leads_to(asdict(one), "", own)], zookeeper.endpoint, table))
-
-
-def _carried(peers: Sequence[Peer], of: ZooKeeperEndpoint, table: str) -> Iterator[Carried]:
     for peer in peers:
+        if not peer.enabled or leads_to(asdict(peer), "", of.cluster_key):
+            continue
         if not ships_published(peer, table):
             todo = (
                 f"peer {peer.id} does not replicate the table {table}, so no published status file reaches its "

@@ -56,9 +56,8 @@ class FamilyFilter:
         """
         if table is None:
             return True
-        if not family or table not in self.listed:
-            return ships(self.peer, table)
-        return ships(self.peer, table) and (family in self.listed[table]) != self.is_exclusive
+        is_listed = not family or table not in self.listed or (family in self.listed[table]) != self.is_exclusive
+        return is_listed and ships(self.peer, table)
 
 
 def parse_peer(detail: str | None) -> PeerFacts:

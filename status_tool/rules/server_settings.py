@@ -13,6 +13,7 @@ from status_tool.rules.segments import latest
 from status_tool.vocabulary.details import is_text, map_of, object_in
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import MASTER, SLAVE
+from status_tool.vocabulary.names import DROPS_LOADS_KEY
 from status_tool.vocabulary.schema import Row
 
 _OWN_CODE = {
@@ -30,7 +31,6 @@ _OWN_CODE = {
 _PEER_STORAGE = "hbase.replication.peer.storage.impl"
 """Since HBase 2.6 the master may keep its peers elsewhere than in ZooKeeper. `CopyReplicationPeers`, which moves them,
 leaves the znodes as they were."""
-_DROPS_LOADS = "hbase.replication.drop.on.deleted.columnfamily"
 """`HBaseInterClusterReplicationEndpoint` then drops the cells of families that their table does not have, whenever one
 of a batch is of such a family; and the markers of bulk loads are of no table's family."""
 _COPROCESSORS = (
@@ -82,7 +82,7 @@ def judge_settings(ours: Iterable[Row], theirs: Iterable[Row], since_ms: int | N
         ]
         for side, servers in sides.items()
     }
-    drops = [server for having in _having(counted[MASTER], _DROPS_LOADS).values() for server in having]
+    drops = [server for having in _having(counted[MASTER], DROPS_LOADS_KEY).values() for server in having]
     live = [server for servers in sides.values() for server in servers if server.live]
     return ServerSettings(
         (*_own_code(counted), *(Finding("peers-elsewhere", note=where) for where in peers_elsewhere(ours))),
@@ -132,7 +132,7 @@ def lacking_all_entries(rows: Iterable[Row]) -> tuple[str, int | None]:
 def has_own_code(detail: str | None) -> bool:
     """Return True if this detail of a `server` row tells of the server's past what `judge_settings` has to know."""
     settings = _settings(detail) or {}
-    return any(key in settings for keys in (*_OWN_CODE.values(), (_DROPS_LOADS,)) for key in keys)
+    return any(key in settings for keys in (*_OWN_CODE.values(), (DROPS_LOADS_KEY,)) for key in keys)
 
 
 def _having(servers: list[_Server], key: str) -> dict[str, list[_Server]]:
@@ -183,7 +183,7 @@ def _notices(counted: Mapping[str, list[_Server]]) -> Iterator[str]:
 def loads_notice(where: str) -> str:
     """Return the notice about a source that may drop the markers of bulk loads; `where` that is configured."""
     return (
-        f"{_DROPS_LOADS} is true {where}: it drops the markers of bulk loads that are shipped beside a family that"
+        f"{DROPS_LOADS_KEY} is true {where}: it drops the markers of bulk loads that are shipped beside a family that"
         " neither side has, so no bulk load counts as shipped"
     )
 

@@ -132,6 +132,11 @@ class ReadSide:
         with self.opened() as status:
             return facts_of(status, self.header)
 
+    @cached_property
+    def peers_elsewhere(self) -> str | None:
+        """Words about peers that the tool does not read, if there are any; every cell of the matrix asks for them."""
+        return next(peers_elsewhere(self.facts.kind("server")), None)
+
     def follows(self, slave: ReadSide) -> bool:
         """Return True if this master's side has everything that the same cluster's side as a slave shows.
 
@@ -330,10 +335,9 @@ class _Desk:
 
     def unknown_peers(self, stations: Sequence[Station]) -> dict[str, str]:
         """Return by cluster why it may have peers that nobody knows of."""
-        looks = {name: look for (name, number), look in self.masters.items() if number == 0}
-        elsewhere = {name: list(peers_elsewhere(look.facts.kind("server"))) for name, look in looks.items()}
+        elsewhere = {name: look.peers_elsewhere for (name, number), look in self.masters.items() if number == 0}
         unread = {one.name: self.why_not(one.name, MASTER) for one in stations if one.peers is None}
-        return unread | {name: f"its peers are unknown: {words[0]}" for name, words in elsewhere.items() if words}
+        return unread | {name: f"its peers are unknown: {where}" for name, where in elsewhere.items() if where}
 
     def unread(self) -> dict[str, str]:
         """Return by cluster why what it replicates, or what has arrived there, is unknown."""

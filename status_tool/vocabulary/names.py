@@ -43,6 +43,8 @@ def is_legacy_name(path: str | os.PathLike[str]) -> bool:
     return os.fspath(path).lower().endswith(".json")
 
 
+DROPS_LOADS_KEY = "hbase.replication.drop.on.deleted.columnfamily"
+"""A setting of region servers, and of a peer. A source that has it may drop the markers of bulk loads."""
 JOURNAL_SUFFIX = ".resume"
 
 

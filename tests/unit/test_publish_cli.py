@@ -245,6 +245,7 @@ def test_a_peer_that_is_added_meanwhile_is_looked_at_before_the_next_file(
 
 class _Session:
     found: ClassVar = ["1"]
+    endpoint = None
 
     def __init__(self, *_: Any) -> None:
         """Nothing is asked."""

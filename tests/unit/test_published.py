@@ -556,15 +556,15 @@ def test_which_peers_carry_the_table(peer: Peer, is_shipped: bool) -> None:
 def test_a_peer_whose_cluster_lacks_the_table_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replication to it would stop at the first entry; where it cannot be seen, it is not known."""
     of = ZooKeeperEndpoint("here:1", "/hbase")
-    session = type("Session", (), {"endpoint": of, "peers": lambda _: [PEER, replace(PEER, id="2", enabled=False)]})()
+    peers = [PEER, replace(PEER, id="2", enabled=False)]
     told = {}
     for is_there in (True, False, None):
         monkeypatch.setattr(carriers, "has_table", lambda *_, is_there=is_there: is_there)
-        (one,) = carriers.carried(session, "replicationstatus")
+        (one,) = carriers.carried(peers, of, "replicationstatus")
         told[is_there] = one.problem
     assert told[True] is None
     assert told[None] is None
     assert "would stop" in str(told[False])
     # HBase's own peer for region replicas.
-    itself = type("Session", (), {"endpoint": of, "peers": lambda _: [replace(PEER, cluster_key=of.cluster_key)]})()
-    assert carriers.carried(itself, "replicationstatus") == []
+    itself = [replace(PEER, cluster_key=of.cluster_key)]
+    assert list(carriers.carried(itself, of, "replicationstatus")) == []
