@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import os
+import secrets
 import shutil
 import socket
 import tempfile
@@ -15,6 +17,8 @@ from pathlib import Path
 
 _YOUNG_S = 60.0
 """A folder may not be locked yet for so long."""
+_held: set[Path] = set()
+"""The folders of this process, each before it exists: a signal may come at any moment."""
 
 
 def _prefix() -> str:
@@ -28,11 +32,20 @@ def held_folder() -> tuple[Path, int]:
     Whoever removes the folder closes the lock's file descriptor, if the process lives on.
     """
     _remove_left()
-    folder = tempfile.mkdtemp(prefix=_prefix())
+    folder = Path(tempfile.gettempdir(), f"{_prefix()}{secrets.token_hex(8)}")
+    _held.add(folder)
+    folder.mkdir(0o700)
     lock = _opened(folder)
     with suppress(OSError):  # a file system without locks: nobody removes the folder there
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return Path(folder), lock
+    return folder, lock
+
+
+@atexit.register
+def remove_held() -> None:
+    """Remove the folders of this process, which ends now."""
+    while _held:
+        shutil.rmtree(_held.pop(), ignore_errors=True)
 
 
 @contextmanager
@@ -43,6 +56,7 @@ def temporary_folder() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        _held.discard(folder)
         os.close(lock)
 
 
@@ -66,5 +80,5 @@ def _remove_if_left(entry: os.DirEntry[str]) -> None:
         os.close(lock)
 
 
-def _opened(folder: str) -> int:
+def _opened(folder: str | Path) -> int:
     return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -6,8 +6,6 @@ Apart from `cli.publish` for the reason of `cli.running`.
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -37,6 +35,7 @@ from status_tool.published.table import PublishedTable, SentParts
 from status_tool.report.metrics import published_metrics, write_metrics
 from status_tool.report.progress import Shown, make_progress, set_shown
 from status_tool.runs.write import unasked, write_side
+from status_tool.temporary import remove_held, temporary_folder
 from status_tool.watch.rounds import Rhythm
 
 ENDED_S = 1.5
@@ -112,9 +111,8 @@ def keep_publishing(what: RoundParameters, service: PublishService) -> int:
     """Publish until all rounds are done; returns the exit code of the last one."""
     set_shown(Shown(True, False, None))
     code = EXIT_ERROR
-    with tempfile.TemporaryDirectory(prefix="status-tool-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        end_within(ENDED_S, lambda: _leave(folder))
+    with temporary_folder() as folder:
+        end_within(ENDED_S, _leave)
         try:
             publisher = _Publisher(what, service, folder)
             for number, done in enumerate(publisher.rounds(), 1):
@@ -125,10 +123,10 @@ def keep_publishing(what: RoundParameters, service: PublishService) -> int:
     return code
 
 
-def _leave(folder: Path) -> None:
+def _leave() -> None:
     """Without waiting for anything."""
     forget_tickets()
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_held()
 
 
 class _Publisher:

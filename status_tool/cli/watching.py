@@ -9,9 +9,7 @@ import gc
 import io
 import json
 import os
-import shutil
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -41,6 +39,7 @@ from status_tool.spark import jvm
 from status_tool.spark.session import forget_session, spark_session
 from status_tool.spark.settings import is_short, take_spark
 from status_tool.status_file.reader import created_ms
+from status_tool.temporary import remove_held, temporary_folder
 from status_tool.vocabulary.names import is_journal
 from status_tool.vocabulary.outcome import AHEAD_MS, Moment, Outcome
 from status_tool.vocabulary.selection import by_system
@@ -95,9 +94,8 @@ def keep_watch(what: RoundParameters, service: Service) -> int:
             stale_s = STALE_ROUNDS * service.every_s + STALE_S
             pages = stack.enter_context(closing(HttpPages(*service.listen, stale_s)))
             print(f"status-tool: listening on {service.listen[0]}:{pages.port}", file=sys.stderr)
-        made = tempfile.TemporaryDirectory(prefix="status-tool-", ignore_cleanup_errors=True)
-        folder = Path(stack.enter_context(made))
-        end_within(END_S, lambda: _leave(folder))
+        folder = stack.enter_context(temporary_folder())
+        end_within(END_S, _leave)
         webhook = None if service.webhook is None else stack.enter_context(closing(Webhook(service.webhook)))
         watcher = _Watcher(what, history, pages, webhook, folder)
         stack.callback(watcher.session.drop)
@@ -109,11 +107,11 @@ def keep_watch(what: RoundParameters, service: Service) -> int:
     return code
 
 
-def _leave(folder: Path) -> None:
+def _leave() -> None:
     """Leave without waiting for anything."""
     jvm.kill()
     forget_tickets()
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_held()
 
 
 class _Session:

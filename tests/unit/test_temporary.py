@@ -71,3 +71,38 @@ def test_a_folder_that_is_held_stays_until_it_is_let_go() -> None:
     os.close(lock)
     with temporary_folder():
         assert not folder.exists()
+
+
+LATE = """
+import os, signal, time
+from status_tool.cli import {service}
+from status_tool.cli.signals import end_within, handle_signals
+from status_tool.temporary import temporary_folder
+
+handle_signals()
+end_within(0.1, {service}._leave)
+with temporary_folder() as folder:
+    print(folder, folder.is_dir(), flush=True)
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        time.sleep(60)
+"""
+"""A service whose usual way to end takes longer than it has."""
+
+
+@pytest.mark.parametrize("service", ["watching", "publishing"])
+def test_a_service_that_has_no_time_left_leaves_no_folder(temporary: Path, service: str) -> None:
+    code = LATE.format(service=service)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50)
+    folder, _, existed = done.stdout.strip().rpartition(" ")
+    assert (done.returncode, existed) == (143, "True"), done.stderr
+    assert not Path(folder).exists()
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_process_that_ends_removes_what_it_holds(temporary: Path) -> None:
+    """As when a signal comes between the folder and the block that removes it."""
+    done = subprocess.run([sys.executable, "-c", HOLDING], input=b"\n", capture_output=True, timeout=50)
+    assert Path(done.stdout.decode().strip()).parent == temporary
+    assert list(temporary.iterdir()) == []
