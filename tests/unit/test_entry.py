@@ -47,9 +47,9 @@ def test_a_signal_while_loading_is_one_line(tmp_path: Path, number: signal.Signa
         env=os.environ | {"PYTHONPATH": str(site)},
     )
     try:
-        wait_until(reached.exists, 30, "the import has begun", interval=0.01)
+        wait_until(reached.exists, 120, "the import has begun", interval=0.01)
         process.send_signal(number)
-        said = process.communicate(timeout=30)
+        said = process.communicate(timeout=120)
     finally:
         process.kill()
     text = "interrupted; nothing was written"

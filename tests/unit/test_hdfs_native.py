@@ -370,16 +370,16 @@ def test_the_real_one_ends_with_this_process(number: signal.Signals | None) -> N
     try:
         assert child.stdout is not None
         pid, _, said = child.stdout.readline().partition(" ")
-        assert "cannot reach the NameNode at hdfs://127.0.0.1:1 (Call From" in said, child.communicate(timeout=20)
+        assert "cannot reach the NameNode at hdfs://127.0.0.1:1 (Call From" in said, child.communicate(timeout=120)
         assert "Connection refused" in said
         assert is_running(int(pid))
         if number is not None:
             child.send_signal(number)
-        child.communicate("", timeout=30)
+        child.communicate("", timeout=120)
     finally:
         child.kill()
         child.wait()
-    wait_until(lambda: not is_running(int(pid)), 20, "the Java process has ended")
+    wait_until(lambda: not is_running(int(pid)), 120, "the Java process has ended")
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -453,7 +453,7 @@ def test_it_starts_while_the_tool_goes_on(fake: Path) -> None:
     hdfs_native.start_early(SETTINGS, Load(4))
     endpoint = hdfs_native.rpc_endpoint_of(SETTINGS)
     assert endpoint is not None
-    wait_until(lambda: len(pids(fake)) == 1, 20, "it has started")
+    wait_until(lambda: len(pids(fake)) == 1, 120, "it has started")
     NativeHdfs(endpoint, Load(4)).status("/")
     assert len(pids(fake)) == 1
     (fake / "cannot-open").touch()

@@ -102,7 +102,7 @@ def test_a_signal_leaves_the_older_report(number: signal.Signals, tmp_path: Path
         text=True,
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
     )
-    wait_until(lambda: any(temporary.iterdir()) or process.poll() is not None, 60, "it has begun")
+    wait_until(lambda: any(temporary.iterdir()) or process.poll() is not None, 120, "it has begun")
     process.send_signal(number)
     _, said = process.communicate(timeout=60)
     assert (process.returncode, said) == (128 + number, "status-tool: interrupted; nothing was written\n")

@@ -76,7 +76,7 @@ def test_without_a_terminal_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch)
     stream = io.StringIO()
     with make_progress(stream) as progress, progress.phase("reading", total=12) as reading:
         reading.advance(3)
-        wait_until(lambda: "3 of 12" in stream.getvalue(), 10, "a line")
+        wait_until(lambda: "3 of 12" in stream.getvalue(), 120, "a line")
     ended = stream.getvalue()
     line = next(line for line in ended.splitlines() if "3 of 12" in line)
     assert re.fullmatch(r"status-tool: reading, .+, 3 of 12, \d+ per second, .+ left", line), line
@@ -99,7 +99,7 @@ def test_several_count_side_by_side(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         files.advance(3)
         for pattern in (r"streams, [^,]+, 4 of 8, ", r"files, [^,]+, 3 done, "):
             found = partial(re.search, pattern)
-            wait_until(lambda f=found: f(stream.getvalue()) and f(log.read_text()), 30, pattern, interval=0.01)  # type: ignore[misc]
+            wait_until(lambda f=found: f(stream.getvalue()) and f(log.read_text()), 120, pattern, interval=0.01)  # type: ignore[misc]
     live = LiveProgress(Terminal())
     with live, live.phase("streams", 10) as streams, live.phase("files") as files:
         streams.reach(4, 8)

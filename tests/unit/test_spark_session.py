@@ -202,7 +202,7 @@ def test_tasks_are_counted_while_they_run(session: SparkSession) -> None:
     assert tasks() == (0, 0)
     with stages_shown(shown.phase, every_s=0.05):
         session.sparkContext.parallelize(range(8), 8).map(lambda _: time.sleep(0.3)).count()
-        wait_until(lambda: tasks() == (0, 0), 30, "Spark to be idle")
+        wait_until(lambda: tasks() == (0, 0), 120, "Spark to be idle")
     assert shown.names == [TASKS_NAME]
     assert {total for _, total in shown.reached} == {8}
     assert [done for done, _ in shown.reached] == sorted(done for done, _ in shown.reached)

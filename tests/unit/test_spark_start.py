@@ -120,14 +120,14 @@ def test_a_signal_while_loading_ends_the_jvm_that_has_been_started(tmp_path: Pat
         env=os.environ | {"PYTHONPATH": str(site), "TMPDIR": str(temporary)},
     )
     try:
-        wait_until(reached.exists, 60, "the import has begun", interval=0.01)
-        wait_until(lambda: bool(jvms(temporary)), 60, "the JVM runs")
+        wait_until(reached.exists, 120, "the import has begun", interval=0.01)
+        wait_until(lambda: bool(jvms(temporary)), 120, "the JVM runs")
         process.send_signal(number)
-        said = process.communicate(timeout=30)
+        said = process.communicate(timeout=120)
     finally:
         process.kill()
     assert (process.returncode, *said) == (128 + number, "", "status-tool: interrupted; nothing was written\n")
-    wait_until(lambda: not jvms(temporary), 30, "the JVM has ended")
+    wait_until(lambda: not jvms(temporary), 120, "the JVM has ended")
     assert list(temporary.iterdir()) == []
 
 

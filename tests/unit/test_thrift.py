@@ -175,7 +175,7 @@ def test_rows_are_asked_for_before_the_last_ones_are_handled(
     handler.rows = 45
     rows = scan(serve(), "t", b"", None)
     assert next(rows)[0] == _key(0)
-    wait_until(lambda: handler.calls == ["rows", "rows"], 10, "the second call has come")
+    wait_until(lambda: handler.calls == ["rows", "rows"], 120, "the second call has come")
     assert isinstance(rows, Generator)
     rows.close()
     assert handler.calls == ["rows", "rows", "close"]

@@ -466,7 +466,7 @@ def ended(
     assert done.returncode == ENDS[number], done.stderr
     [said] = done.stderr.splitlines()
     assert said.startswith("status-tool: interrupted"), said
-    wait_until(lambda: not running(left), 60, "what was started to end")
+    wait_until(lambda: not running(left), 120, "what was started to end")
     assert list(left.iterdir()) == []
     return done
 
@@ -614,17 +614,17 @@ def test_a_day_of_watching(folder: Path) -> None:
         spark = jvms(process)
         assert len(spark) == 1
         replaced(folder, "gap")
-        wait_until(lambda: line(process)["verdict"] == "incomplete", 60, "the other FILE to be checked")
+        wait_until(lambda: line(process)["verdict"] == "incomplete", 120, "the other FILE to be checked")
         again = line(process)
         assert (again["exit_code"], list(again["tables_at_fault"])) == (1, ["orders"])
         assert "How it moved" in report.read_text()
         assert "status_tool_up" in metrics.read_text()
 
         (folder / "master.status").write_text("damaged")
-        wait_until(lambda: line(process)["exit_code"] == 2, 60, "the damaged FILE to be refused")
+        wait_until(lambda: line(process)["exit_code"] == 2, 120, "the damaged FILE to be refused")
         assert "status_tool_up{" in metrics.read_text()
         replaced(folder, "complete")
-        wait_until(lambda: line(process)["verdict"] == "complete", 60, "the FILE to be checked again")
+        wait_until(lambda: line(process)["verdict"] == "complete", 120, "the FILE to be checked again")
         assert jvms(process) == spark, "one session"
 
         for pid in spark:
