@@ -53,8 +53,8 @@ def clone(cluster: Cluster) -> None:
     """The state table is dropped, and its snapshot cloned under its name, before a tracker makes an empty one."""
 
     def cloned() -> bool:
-        cluster.admin.drop_table(STATE_TABLE)
-        with contextlib.suppress(AdminError):
+        with contextlib.suppress(AdminError):  # a tracker that is making it at this moment
+            cluster.admin.drop_table(STATE_TABLE)
             cluster.admin.clone_snapshot(f"nightly-{STATE_TABLE}", STATE_TABLE)
             return True
         return False
