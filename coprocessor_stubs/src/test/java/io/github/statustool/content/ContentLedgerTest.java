@@ -463,6 +463,26 @@ class ContentLedgerTest {
   }
 
   @Test
+  void aDaughterOfASnapshotIsFromElsewhereThoughItsParentWasHereUntilItsTableWasDropped() throws IOException {
+    RegionInfo parent = RegionInfoBuilder.newBuilder(region.getTable()).setRegionId(3).build();
+    String name = parent.getEncodedName();
+    here.open(parent, 5, ONE);
+    here.write();
+    there.open(9, "t=" + name + "-" + TWO + "." + name); // its parent has been split on the cluster of the snapshot
+    there.join();
+    there.write();
+    assertEquals(only().began, only().elsewhere);
+    there.facts.child(region.getEncodedName(), "t", 1_000); // a restored region may be split here as well
+    there.join();
+    there.join();
+    there.write();
+    for (Change change : there.content.dirty()) {
+      store.put(List.of(change.row));
+    }
+    assertEquals(0, only().elsewhere);
+  }
+
+  @Test
   void theSameWhereItMovesBeforeItsParentsAreLookedFor() throws IOException {
     String reference = "t=" + PARENT + "-" + ONE + "." + PARENT;
     there.open(9, reference);
