@@ -71,7 +71,7 @@ class ContentLedgerTest {
 
     private Server(String name) {
       markers =
-          new MarkerForwarder(Ids.origin(name), Fixtures.STATE_TABLE, content, new TableWrites.Registry(), facts);
+          new MarkerForwarder(Ids.origin(name), Fixtures.SETTINGS, content, new TableWrites.Registry(), facts);
     }
 
     private void append(RegionInfo of, long seq, WALEdit edit) throws IOException {
