@@ -79,7 +79,7 @@ public class HookBenchmark {
       names[i] = regions[i].getEncodedNameAsBytes();
     }
     Recorder recorder = recorder();
-    writer = new WriteTimeTracker(recorder, new WalStamper(ORIGIN, recorder.settings().table, recorder.observed(),
+    writer = new WriteTimeTracker(recorder, new WalStamper(ORIGIN, recorder.settings(), recorder.observed(),
         recorder.health()));
     replicator = new ReplicateTimeTracker(recorder);
     fillBatch();

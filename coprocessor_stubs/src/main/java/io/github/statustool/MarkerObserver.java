@@ -130,7 +130,7 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
     ignored = server == null; // the WAL of the HBase master's local store
     if (!ignored) {
       lineage = new MetaLineage(recorder.observed().facts);
-      notes = new MarkerForwarder(Ids.origin(server), recorder.settings().table, recorder.observed().content,
+      notes = new MarkerForwarder(Ids.origin(server), recorder.settings(), recorder.observed().content,
           recorder.observed().tableWrites, recorder.observed().facts);
     }
     return !ignored;

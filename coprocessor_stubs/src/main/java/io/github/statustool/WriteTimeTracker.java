@@ -100,7 +100,7 @@ public final class WriteTimeTracker implements WALCoprocessor, WALObserver {
     String server = watch == null ? null : watch.serverName();
     ignored = server == null; // the WAL of the HBase master's local store
     if (!ignored) {
-      stamper = new WalStamper(Ids.origin(server), recorder.settings().table, recorder.observed(),
+      stamper = new WalStamper(Ids.origin(server), recorder.settings(), recorder.observed(),
           recorder.health());
       watch.counts(stamper::appended);
     }

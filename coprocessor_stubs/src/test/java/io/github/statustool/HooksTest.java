@@ -48,7 +48,7 @@ class HooksTest {
 
   @Test
   void nothingLeavesTheWalHooks() {
-    WalStamper stamper = new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, recorder.observed(), recorder.health());
+    WalStamper stamper = new WalStamper(Fixtures.ORIGIN, Fixtures.SETTINGS, recorder.observed(), recorder.health());
     WriteTimeTracker tracker = new WriteTimeTracker(recorder, stamper);
     assertDoesNotThrow(() -> {
       tracker.preWALWrite(null, region, Fixtures.key(region, 1, Fixtures.scopes()), throwing());

@@ -71,7 +71,7 @@ class SoakTest {
         return false;
       }
     });
-    writer = new WriteTimeTracker(recorder, new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE,
+    writer = new WriteTimeTracker(recorder, new WalStamper(Fixtures.ORIGIN, Fixtures.SETTINGS,
         recorder.observed(), recorder.health()));
     sink = new ReplicateTimeTracker(recorder);
   }

@@ -1,5 +1,6 @@
 package io.github.statustool.content;
 
+import io.github.statustool.state.Settings;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -23,15 +24,15 @@ import org.apache.hadoop.hbase.wal.WALKeyImpl;
  */
 public final class MarkerForwarder {
   private final long origin;
-  private final TableName stateTable;
+  private final Settings settings;
   private final ContentLedger ledger;
   private final TableWrites.Registry writes;
   private final RegionFacts facts;
 
-  public MarkerForwarder(long origin, TableName stateTable, ContentLedger ledger, TableWrites.Registry writes,
+  public MarkerForwarder(long origin, Settings settings, ContentLedger ledger, TableWrites.Registry writes,
       RegionFacts facts) {
     this.origin = origin;
-    this.stateTable = stateTable;
+    this.settings = settings;
     this.ledger = ledger;
     this.writes = writes;
     this.facts = facts;
@@ -41,7 +42,7 @@ public final class MarkerForwarder {
   public TableWrites writes(RegionInfo region) {
     TableName table = region.getTable();
     boolean observed =
-        !table.isSystemTable() && !table.equals(stateTable) && RegionReplicaUtil.isDefaultReplica(region);
+        !table.isSystemTable() && !table.equals(settings.table) && RegionReplicaUtil.isDefaultReplica(region);
     return observed ? writes.of(table.getNameAsString()) : null;
   }
 
@@ -66,13 +67,14 @@ public final class MarkerForwarder {
 
   /**
    * Records a bulk load of replicated families, after HBase has removed the scopes from its marker if this server does
-   * not replicate bulk loads: no other server's setting, and none of later, makes up for that.
+   * not replicate bulk loads: no other server's setting, and none of later, makes up for that. One that HBase ships but
+   * may not have noted is recorded like one that it does not: an empty hfile-refs tells nothing of it.
    */
   private void noteReplicated(RegionInfo region, WALKeyImpl key, BulkLoadDescriptor load, List<String> replicated) {
     boolean isScoped = key.getReplicationScopes() != null && !key.getReplicationScopes().isEmpty();
     if (load.getStoresList().stream().anyMatch(store -> replicated.contains(store.getFamilyName().toStringUtf8()))) {
       facts.bulkLoad(region.getEncodedName(), region.getTable().getNameAsString(), key.getWriteTime(),
-          isScoped && load.getReplicate());
+          isScoped && load.getReplicate() && settings.loadsAreNoted);
     }
   }
 

@@ -69,7 +69,8 @@ final class OpenTenure {
     if (StoreFileName.isFromElsewhere(name, region)) {
       tenure.elsewhere = tenure.began;
       isOfSnapshot |= StoreFileName.isLinkTo(name, region);
-    } else if (StoreFileName.parent(name) != null) {
+    }
+    if (StoreFileName.parent(name) != null) {
       parents.add(StoreFileName.parent(name));
     }
   }

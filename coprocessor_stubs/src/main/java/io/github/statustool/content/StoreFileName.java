@@ -1,6 +1,5 @@
 package io.github.statustool.content;
 
-import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.io.HFileLink;
 import org.apache.hadoop.hbase.regionserver.StoreFileInfo;
@@ -31,15 +30,18 @@ final class StoreFileName {
   }
 
   /**
-   * Returns true if the file is a link that no split or merge of this region's table creates: into another table, or to
-   * a file of this very region. Restoring and cloning snapshots creates such links.
+   * Returns true if the file is a link that no split or merge of this region's table creates: into another table, to a
+   * file of this very region, or, where a reference names its parent twice, to one of that. Restoring and cloning
+   * snapshots creates such links; a region that has some of its own may be split later.
    */
   static boolean isFromElsewhere(String name, RegionInfo region) {
-    String link = StoreFileInfo.isReference(name) ? name.substring(0, name.lastIndexOf('.')) : name;
+    String parent = parent(name);
+    String link = parent == null ? name : name.substring(0, name.lastIndexOf('.'));
     if (!HFileLink.isHFileLink(link)) {
       return false;
     }
-    TableName table = HFileLink.getReferencedTableName(link);
-    return !region.getTable().equals(table) || region.getEncodedName().equals(HFileLink.getReferencedRegionName(link));
+    String linked = HFileLink.getReferencedRegionName(link);
+    return !region.getTable().equals(HFileLink.getReferencedTableName(link))
+        || linked.equals(region.getEncodedName()) || linked.equals(parent);
   }
 }

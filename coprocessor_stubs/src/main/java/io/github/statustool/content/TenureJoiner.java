@@ -82,16 +82,16 @@ public final class TenureJoiner {
   }
 
   private void joinPredecessor(StateStore store, OpenTenure tenure, List<StoredRow> rows) throws IOException {
+    noteParents(tenure, rows.subList(2, rows.size()));
+    if (!tenure.isJudged()) {
+      return; // its predecessor may have been closed before anybody looked for the parents of its references
+    }
     boolean isUnexplained = tenure.tenure.elsewhere != 0 || tenure.tenure.unseen != 0;
     boolean isInherited = !tenure.isOfSnapshot && !tenure.isOrphan;
     if (isUnexplained && isInherited && rows.get(1).value(FactRow.CHILD_MS) != null) {
       tenure.tenure.elsewhere = 0; // it inherited these links from its parent
       tenure.tenure.unseen = 0;
       tenure.touch();
-    }
-    noteParents(tenure, rows.subList(2, rows.size()));
-    if (!tenure.isJudged()) {
-      return; // its predecessor may have been closed before anybody looked for the parents of its references
     }
     Map<byte[], Tenure> others = others(tenure, rows.get(0));
     byte[] next = others.entrySet().stream().filter(other -> tenure.tenure.hasTheBeginningOf(other.getValue()))

@@ -4,11 +4,11 @@ import io.github.statustool.content.MarkerForwarder;
 import io.github.statustool.content.MetaLineage;
 import io.github.statustool.content.TableWrites;
 import io.github.statustool.state.Health;
+import io.github.statustool.state.Settings;
 import java.io.IOException;
 import java.util.IdentityHashMap;
 import java.util.NavigableMap;
 import java.util.concurrent.atomic.AtomicLong;
-import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.wal.WALEdit;
 import org.apache.hadoop.hbase.wal.WALKeyImpl;
@@ -45,13 +45,13 @@ public final class WalStamper {
   /** Scopes of the entry that is being appended; HBase removes them from a marker before {@code after}. */
   private NavigableMap<byte[], Integer> scopes;
 
-  public WalStamper(long origin, TableName stateTable, ObservedState observed, Health health) {
+  public WalStamper(long origin, Settings settings, ObservedState observed, Health health) {
     this.origin = origin;
     this.health = health;
     this.heads = observed.heads;
     this.lineage = new MetaLineage(observed.facts);
     this.markers =
-        new MarkerForwarder(origin, stateTable, observed.content, observed.tableWrites, observed.facts);
+        new MarkerForwarder(origin, settings, observed.content, observed.tableWrites, observed.facts);
   }
 
   public long appended() {

@@ -71,7 +71,7 @@ class ContentLedgerTest {
 
     private Server(String name) {
       markers =
-          new MarkerForwarder(Ids.origin(name), Fixtures.STATE_TABLE, content, new TableWrites.Registry(), facts);
+          new MarkerForwarder(Ids.origin(name), Fixtures.SETTINGS, content, new TableWrites.Registry(), facts);
     }
 
     private void append(RegionInfo of, long seq, WALEdit edit) throws IOException {
@@ -460,6 +460,26 @@ class ContentLedgerTest {
     here.join();
     here.write();
     assertEquals(only().began, only().unseen);
+  }
+
+  @Test
+  void aDaughterOfASnapshotIsFromElsewhereThoughItsParentWasHereUntilItsTableWasDropped() throws IOException {
+    RegionInfo parent = RegionInfoBuilder.newBuilder(region.getTable()).setRegionId(3).build();
+    String name = parent.getEncodedName();
+    here.open(parent, 5, ONE);
+    here.write();
+    there.open(9, "t=" + name + "-" + TWO + "." + name); // its parent has been split on the cluster of the snapshot
+    there.join();
+    there.write();
+    assertEquals(only().began, only().elsewhere);
+    there.facts.child(region.getEncodedName(), "t", 1_000); // a restored region may be split here as well
+    there.join();
+    there.join();
+    there.write();
+    for (Change change : there.content.dirty()) {
+      store.put(List.of(change.row));
+    }
+    assertEquals(0, only().elsewhere);
   }
 
   @Test

@@ -1100,7 +1100,7 @@ class RecorderTest {
     recorder.tick();
     WALEdit damaged = new WALEdit();
     damaged.add(new KeyValue(new byte[] {1}, WALEdit.METAFAMILY, Bytes.toBytes("HBASE::REGION_EVENT::REGION_OPEN"), new byte[] {1}));
-    new MarkerForwarder(Fixtures.ORIGIN, Fixtures.STATE_TABLE, recorder.observed().content,
+    new MarkerForwarder(Fixtures.ORIGIN, Fixtures.SETTINGS, recorder.observed().content,
             recorder.observed().tableWrites, recorder.observed().facts)
         .note(region, Fixtures.key(region, 1, null), damaged, null);
     recorder.tick();

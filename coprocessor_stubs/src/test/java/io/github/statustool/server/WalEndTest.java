@@ -135,7 +135,7 @@ class WalEndTest {
     conf.setBoolean("hbase.unsafe.stream.capability.enforce", false);
     // The shared file system of this JVM has the configuration of the test that used it first.
     conf.setBoolean("fs.file.impl.disable.cache", true);
-    Hooks.stamper = new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, observed, Fixtures.health());
+    Hooks.stamper = new WalStamper(Fixtures.ORIGIN, Fixtures.SETTINGS, observed, Fixtures.health());
     Hooks.open = new CountDownLatch(0);
     Hooks.entered = new CountDownLatch(1);
     wal = new Wal(conf, new Path(folder.toUri()), group);

@@ -3,6 +3,7 @@ package io.github.statustool.streams;
 import io.github.statustool.state.Bits;
 import io.github.statustool.state.Health;
 import io.github.statustool.state.Ids;
+import io.github.statustool.state.Settings;
 import io.github.statustool.state.StoredRow;
 import java.util.ArrayList;
 import java.util.List;
@@ -11,6 +12,7 @@ import java.util.TreeMap;
 import java.util.UUID;
 import java.util.function.BooleanSupplier;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.KeyValue;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.Put;
@@ -29,7 +31,8 @@ import org.slf4j.LoggerFactory;
 public final class Fixtures {
   public static final String SERVER = "master.example.org,16020,1700000000000";
   public static final long ORIGIN = Ids.origin(SERVER);
-  public static final TableName STATE_TABLE = TableName.valueOf("replicationstate");
+  public static final Settings SETTINGS = settings(true);
+  public static final TableName STATE_TABLE = SETTINGS.table;
   public static final byte[] GLOBAL = Bytes.toBytes("g");
   public static final byte[] LOCAL = Bytes.toBytes("l");
 
@@ -41,6 +44,13 @@ public final class Fixtures {
       conf.set("hbase.replicationtable." + keysAndValues[i], keysAndValues[i + 1]);
     }
     return conf;
+  }
+
+  /** Returns those of a server that was started with or without the replication of bulk loads. */
+  public static Settings settings(boolean bulkLoads) {
+    Configuration conf = conf();
+    conf.setBoolean(HConstants.REPLICATION_BULKLOAD_ENABLE_KEY, bulkLoads);
+    return new Settings(conf);
   }
 
   public static Health health() {

@@ -38,7 +38,7 @@ class TableWritesTest {
   private final ObservedState observed = new ObservedState(Fixtures.health(), () -> 0);
   private final RegionInfo region = Fixtures.region("t");
   private final WalStamper stamper =
-      new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, observed, Fixtures.health());
+      new WalStamper(Fixtures.ORIGIN, Fixtures.SETTINGS, observed, Fixtures.health());
   private long seq = 1;
 
   private void append(RegionInfo of, long time, List<UUID> clusterIds, NavigableMap<byte[], Integer> scopes,

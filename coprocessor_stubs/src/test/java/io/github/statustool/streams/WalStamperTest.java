@@ -50,7 +50,7 @@ class WalStamperTest {
   private WalStamper stamper = newStamper();
 
   private WalStamper newStamper() {
-    return new WalStamper(Fixtures.ORIGIN, Fixtures.STATE_TABLE, observed, health);
+    return new WalStamper(Fixtures.ORIGIN, Fixtures.SETTINGS, observed, health);
   }
 
   private WALKeyImpl append(WALKeyImpl key, WALEdit edit) throws IOException {
@@ -324,6 +324,14 @@ class WalStamperTest {
     key.clearReplicationScope(); // as ReplicationSourceWALActionListener does between the hooks
     stamper.after(region, key, load);
     assertEquals(Map.of("b", 1004L, "u", 1005L), loads());
+  }
+
+  /** Its open regions go on without HBase's observer, which notes the files for the peers. */
+  @Test
+  void soIsOneOnAServerOnWhichThatWasSwitchedOnWhileItRan() throws IOException {
+    stamper = new WalStamper(Fixtures.ORIGIN, Fixtures.settings(false), observed, health);
+    append(Fixtures.key(region, 5, scopes), bulkLoad(Fixtures.GLOBAL, true));
+    assertEquals(Map.of("u", 1005L), loads());
   }
 
   /** The times in the row of the region's facts, by column. */
