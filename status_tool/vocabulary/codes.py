@@ -148,8 +148,10 @@ REGIONS: dict[str, Code[Status]] = {
         "bulk load: files were loaded at {written_to}, {note}",
         advice=(
             "if hbase.replication.bulkload.enabled is on, wait until the peer's queue is drained (`status-tool queues`)"
-            " and run `run -m` again; otherwise load the same files on the slave, or copy the rows (CopyTable,"
-            " ExportSnapshot), and accept the past with {since}"
+            " and run `run -m` again; if the files were loaded on the slave as well, or it never drains (HBase keeps in"
+            " hfile-refs what was loaded into families without scope), compare the rows (--rows --master-conf DIR);"
+            " otherwise load the same files on the slave, or copy the rows (CopyTable, ExportSnapshot), and accept the"
+            " past with {since}"
         ),
     ),
     # The trackers' streams and what a witness was sent cannot both be right.
