@@ -303,6 +303,19 @@ def test_a_growing_file_is_left_out_only_of_a_server_whose_flush_has_put_it_into
     assert cluster.flushed == {origin_id(OLD)}
 
 
+def test_the_echo_of_a_later_run_counts_whenever_it_comes(cluster: Cluster) -> None:
+    """That run's barrier has replaced ours, and its descriptors ours, while the spool is read."""
+
+    def another_run() -> None:
+        StateTable(SETTINGS.thrift(), STATE).put_barrier()
+        cluster.echo(OLD, OTHER)
+
+    cluster.before["spool"] = another_run
+    found = gathered(cluster)
+    assert found.unsettled == ()
+    assert [row["table"] for row in rows_of(found, "table")] == ["t"]
+
+
 # What FILE says of servers, the cut and tables.
 
 
