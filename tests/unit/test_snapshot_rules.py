@@ -443,6 +443,14 @@ def test_a_peer_to_be_drained_that_is_not_there_is_refused(cluster: Cluster) -> 
         gathered(cluster, drained=True, peer_id="3")
 
 
+def test_servers_may_echo_although_the_queues_took_all_of_the_time(cluster: Cluster) -> None:
+    """Or FILE would prove nothing of any server, only because one has left a backlog."""
+    backlog(cluster, "1")
+    cluster.before["sync"] = lambda: cluster.at.update({cluster.now + 2: lambda: cluster.echo(OLD, OTHER)})
+    assert gathered(cluster, drained=True, wait_s=20.0).unsettled == ()
+    assert 22 <= cluster.now < 25
+
+
 def test_what_the_queues_prove_of_a_crashed_server_is_written_down(cluster: Cluster) -> None:
     """After the next change of the peer it would be in doubt."""
     cluster.track(CRASHED)
