@@ -371,6 +371,8 @@ def _beside_trackers(
     """Add the streams of witnesses to those of a master's trackers: a second proof of the same regions."""
     asked = _ask_witnesses(settings, request, zookeeper, say)
     why = asked.doubt([row for row in gathered.rows if row["kind"] == "peer"], zookeeper)
+    # Once more after the wait: what a peer no longer ships is in no queue of it.
+    why = why or asked.doubt(peer_rows(zookeeper), zookeeper)
     source = asked.source(request, gathered.header.cluster_id, is_second=True)
     header = asked.header(gathered.header, why)
     return dataclasses.replace(gathered, header=header, sources=(*gathered.sources, source))

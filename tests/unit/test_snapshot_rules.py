@@ -544,6 +544,28 @@ def test_every_folder_that_the_witness_has_had_is_read_as_far_as_it_has_acknowle
         assert (marks, since_ms) == ({"one": Mark(2, 30), "two": Mark(1, 5)}, 8)
 
 
+@pytest.mark.parametrize("when", ["", "before the wait", "during the wait"])
+def test_a_witness_beside_trackers_is_in_doubt_if_its_peer_changes_while_file_is_written(
+    cluster: Cluster, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A peer that ships less empties its queues, and the witness lacks what was in them."""
+    monkeypatch.setattr(snapshot, "peer_cluster_id", lambda peer, _: peer.cluster_id)
+    monkeypatch.setattr(snapshot, "witness_stores", lambda *_: STORES)
+    monkeypatch.setattr(snapshot, "_acknowledged", lambda *_: ({"one": Mark(), "two": Mark()}, 0))
+    cluster.known = [witness_peer()]
+    before = gathered(cluster)
+
+    def change(now: str) -> str:
+        if when == now:
+            cluster.known = [witness_peer(version=1)]
+        return ""
+
+    change("before the wait")
+    monkeypatch.setattr(snapshot, "_why_not_shipped", lambda *_: change("during the wait"))
+    found = snapshot._beside_trackers(SETTINGS, Request(MASTER, 0), before, cluster.session, lambda _: None)
+    assert ("was changed" in (found.header.unwitnessed or "")) == bool(when)
+
+
 @pytest.mark.parametrize(
     ("live", "is_tracked"),
     [([OLD], True), ([CRASHED], False), ([CRASHED, OLD], True), ([f"new,16020,{10**15}"], True)],
