@@ -23,6 +23,7 @@ from status_tool.errors import ConfigurationError
 from status_tool.gather import snapshot
 from status_tool.gather.measured_queues import Measured
 from status_tool.gather.snapshot import Request, Snapshot, _hbase, settle
+from status_tool.rules.descriptors import TTL_FOREVER
 from status_tool.rules.settled import settled_before
 from status_tool.sources import codec, meta, state_table
 from status_tool.sources.arrivals import Mark
@@ -66,6 +67,8 @@ class Cluster:
     live: list[str] = field(default_factory=lambda: [OLD, OTHER])
     known: list[Peer] = field(default_factory=lambda: [SHIPPING])
     queued: list[NewRow] = field(default_factory=lambda: [{"kind": "queue", "detail": json.dumps(SUMMARY)}])
+    described: dict[str, str] = field(default_factory=lambda: {"t": "f"})
+    """Tables, with their one family."""
     before: dict[str, Callable[[], None]] = field(default_factory=dict)
     """By read: what happens before it, once."""
     at: dict[float, Callable[[], None]] = field(default_factory=dict)
@@ -136,7 +139,7 @@ class Cluster:
             tables=lambda: [name.encode() for name in self.tables],
             is_table_enabled=lambda _: True,
             table=lambda name: SimpleNamespace(
-                families=dict,
+                families=lambda: {b"f:": {"time_to_live": TTL_FOREVER}},
                 row=lambda key, *_, **__: dict(self.tables[name].get(key, {})),
                 rows=lambda keys, **_: [(key, self.tables[name][key]) for key in keys if key in self.tables[name]],
                 put=lambda key, cells, timestamp=0: self._put(name, key, cells, timestamp),
@@ -161,12 +164,13 @@ class Cluster:
         self.put(codec.server_key(origin_id(server), role), named)
 
     def echo(self, *servers: str, role: str = "w") -> None:
-        """Echo the barrier that stands in the table, and describe table `t` for it."""
+        """Echo the barrier that stands in the table, and describe tables for it."""
         token = self.tables[STATE][BarrierRow.KEY][column(BarrierRow.TOKEN)][0]
         for server in servers:
             self.track(server, role, ECHO=token)
-        described = json.dumps({"families": {"f": {"scope": 1}}}).encode()
-        self.put(b"tt", {TableRow.DESCRIPTOR: described, TableRow.ECHO: token})
+        for table, family in self.described.items():
+            described = json.dumps({"families": {family: {"scope": 1}}}).encode()
+            self.put(f"t{table}".encode(), {TableRow.DESCRIPTOR: described, TableRow.ECHO: token})
 
     def host(self, table: str = "t", state: bytes = b"OPEN") -> None:
         """Let the region `REGION` of a table be on server `OLD`."""
@@ -371,13 +375,14 @@ def test_a_slave_names_all_its_tables_and_what_happened_to_them_whatever_is_aske
     """A table that is filtered out must not look missing. The clusters that the slave ships to are not queried."""
     cluster.before["sync"] = lambda: cluster.echo(OLD, OTHER, role="r")
     cluster.tables |= {"t": {}, "other": {}}
+    cluster.described["other"] = "f"
     cluster.put(b"nt", {TableEventRow.BORN_MS: int64(6)})
     StateTable(SETTINGS.thrift(), STATE).record_kept("master", {"t": {"until_ms": 3}})
     with pytest.MonkeyPatch.context() as patch:
         patch.delattr(snapshot, "peer_cluster_id")
         found = gathered(cluster, SLAVE, only=TableFilter.of(["t"], []))
     tables = {row["table"]: json.loads(row["detail"]) for row in rows_of(found, "table")}
-    assert {"t", "other"} <= tables.keys()
+    assert tables["other"]["families"] == {"f": {"scope": 1}}
     assert (tables["t"]["born_ms"], tables["t"]["proven"]) == (6, {"master": {"until_ms": 3}})
     assert tables["t"]["regions"] == 1
     assert [row["name"] for row in rows_of(found, "peer")] == ["1"]
@@ -387,18 +392,11 @@ def test_a_master_has_the_tables_that_are_asked_for_with_what_bypassed_the_wal_a
     cluster: Cluster,
 ) -> None:
     """The table of published status files is written for every run, so that it never arrives in whole."""
-
-    def describe() -> None:
-        cluster.echo(OLD, OTHER)
-        token = cluster.tables[STATE][b"tt"][column(TableRow.ECHO)][0]
-        for table, family in (("other", "f"), (status_table_of(STATE), PUBLISHED_FAMILY)):
-            described = json.dumps({"families": {family: {"scope": 1}}}).encode()
-            cluster.put(f"t{table}".encode(), {TableRow.DESCRIPTOR: described, TableRow.ECHO: token})
-
+    cluster.described |= {"other": "f", status_table_of(STATE): PUBLISHED_FAMILY}
     cluster.put(b"nt", {TableEventRow.SKIPPED_MS: int64(6), TableEventRow.ARRIVED_MS: int64(5)})
     cluster.put(b"pt", {PrunedRow.WRITTEN_MS + bytes(16): int64(4)})
     for asked, told in (([], ["other", "t"]), (["t"], ["t"])):
-        cluster.before["sync"] = describe
+        cluster.before["sync"] = lambda: cluster.echo(OLD, OTHER)
         found = gathered(cluster, only=TableFilter.of(asked, []))
         tables = {row["table"]: json.loads(row["detail"]) for row in rows_of(found, "table")}
         assert sorted(tables) == told
