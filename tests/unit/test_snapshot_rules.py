@@ -19,9 +19,10 @@ import pytest
 from status_tool.clients.config import Settings, SiteConfig, ZooKeeperEndpoint
 from status_tool.clients.thrift import Cells, StoredRow
 from status_tool.clients.zookeeper import Peer, ZooKeeper
-from status_tool.errors import ConfigurationError
+from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.gather import snapshot
 from status_tool.gather.measured_queues import Measured
+from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import Request, Snapshot, _hbase, settle
 from status_tool.rules.descriptors import TTL_FOREVER
 from status_tool.rules.settled import settled_before
@@ -38,6 +39,7 @@ from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.state_rows import (
     BarrierRow,
+    ContentRow,
     CoverageRow,
     PrunedRow,
     ServerRow,
@@ -46,7 +48,7 @@ from status_tool.vocabulary.state_rows import (
     column,
 )
 from tests.unit.test_queues import PEER, SUMMARY, queue, wal
-from tests.unit.test_sources import int64, meta_row, stored
+from tests.unit.test_sources import REGION, int64, meta_row, stored
 
 STATE = "replicationstate"
 SETTINGS = Settings(
@@ -404,6 +406,30 @@ def test_a_master_has_the_tables_that_are_asked_for_with_what_bypassed_the_wal_a
         assert found.header.status_table == status_table_of(STATE)
 
 
+def test_rows_that_are_many_are_held_against_what_was_read_before_them(cluster: Cluster) -> None:
+    """Regions that a master no longer has, those of a slave that nobody vouches for; a table that is another one."""
+
+    def facts(found: Snapshot) -> set[tuple[str, str]]:
+        rows = (row for batch in read_all(found.sources[0]) for row in batch.to_pylist())
+        return {(row["region"], row["state"]) for row in rows if row["kind"] == "fact"}
+
+    gone, tenure = "f" * 32, b'{"o":1,"t":5,"s":9,"r":["f"],"a":{},"b":{"f":[1,2,0,0]}}'
+    held = {ContentRow.TENURE + int64(origin_id(CRASHED)) + int64(5): tenure, ContentRow.TABLE: b"t"}
+    for region in (gone, REGION):
+        cluster.put(f"f{region}".encode(), held)
+    cluster.put(b"nt", {TableEventRow.ARRIVED_MS: int64(5)})
+    assert facts(gathered(cluster)) == {(gone, "content")}
+    cluster.before["sync"] = lambda: cluster.echo(OLD, OTHER, role="r")
+    slave = gathered(cluster, SLAVE)
+    assert facts(slave) == {(REGION, "unattended")}
+    cluster.put(b"nt", {TableEventRow.BORN_MS: int64(9)})
+    with pytest.raises(ConnectionFailed, match="may have been emptied"):
+        facts(slave)
+    cluster.before["queues"] = lambda: cluster.tables[STATE].pop(BarrierRow.KEY)
+    with pytest.raises(ConnectionFailed, match="lost its rows"):
+        facts(gathered(cluster, wait_s=0.0))
+
+
 # Queues of crashed servers.
 
 
@@ -414,29 +440,30 @@ def backlog(cluster: Cluster, *peers: str) -> None:
 
 
 def test_drained_queues_are_waited_for_before_the_barrier(cluster: Cluster) -> None:
-    """So that everything else is read in its order after it."""
+    """So that everything else is read in its order after it. Those of a live server hold something all the time."""
     backlog(cluster, "1")
     cluster.at = {7: lambda: cluster.queued.__delitem__(slice(1, None))}
     gathered(cluster, drained=True)
     assert cluster.now == 7
     assert cluster.reads.index("queues") < cluster.reads.index("a barrier is put")
+    backlog(cluster, "1")
+    cluster.live.append(CRASHED)
+    cluster.before["sync"] = lambda: cluster.echo(*cluster.live)
+    gathered(cluster, drained=True)
+    assert cluster.now == 7
 
 
 @pytest.mark.parametrize(("peer_id", "waited"), [(None, ["1"]), ("1", ["1"]), ("2", ["2"])])
 def test_only_queues_of_enabled_peers_are_waited_for_or_of_the_one_that_is_named(
     cluster: Cluster, peer_id: str | None, waited: list[str]
 ) -> None:
-    """Those of a disabled peer never drain."""
+    """Those of a disabled peer never drain. Of one that is not there, nothing would be waited for."""
     cluster.known.append(replace(SHIPPING, id="2", enabled=False))
     for peer in ("1", "2"):
         backlog(cluster, peer)
         cluster.now, cluster.before["sync"] = 0, lambda: cluster.echo(OLD, OTHER)
         gathered(cluster, drained=True, peer_id=peer_id, wait_s=3.0)
         assert (cluster.now > 0) == (peer in waited)
-
-
-def test_a_peer_to_be_drained_that_is_not_there_is_refused(cluster: Cluster) -> None:
-    """Nothing would be waited for."""
     with pytest.raises(ConfigurationError, match="no peer '3'"):
         gathered(cluster, drained=True, peer_id="3")
 
@@ -450,10 +477,10 @@ def test_servers_may_echo_although_the_queues_took_all_of_the_time(cluster: Clus
 
 
 def test_what_the_queues_prove_of_a_crashed_server_is_written_down(cluster: Cluster) -> None:
-    """After the next change of the peer it would be in doubt."""
+    """After the next change of the peer it would be in doubt. FILE has the queues, too."""
     cluster.track(CRASHED)
     cluster.known = [replace(SHIPPING, created_ms=-40_000, modified_ms=-40_000)]
-    gathered(cluster)
+    assert rows_of(gathered(cluster), "queue") == cluster.queued
     (row,) = (row for row in rows_of(gathered(cluster, wait_s=0.0), "server") if row["server"] == CRASHED)
     assert settled_before(row, {**PEER, "incarnation": 7}) is not None
 
