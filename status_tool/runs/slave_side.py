@@ -152,6 +152,11 @@ def segment_rows(gathered: Snapshot) -> Iterator[Row]:
             yield from batch.filter(pc.equal(batch.column("kind"), "segment")).to_pylist()
 
 
+def segments_now(settings: Settings, request: Request, say: Say) -> Iterator[Row]:
+    """Yield the `segment` rows of the slave as it is now, and read nothing else. What `gather` has left stays."""
+    yield from segment_rows(snapshot(settings, dataclasses.replace(request, hdfs=False), say))
+
+
 def _left_to_spark(gathered: Snapshot) -> Snapshot:
     """Return the snapshot without the sources that only this process reads."""
     return dataclasses.replace(gathered, sources=tuple(one for one in gathered.sources if not one.is_read_here))
