@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
 from google.protobuf.message import DecodeError
-from kazoo.client import KazooClient
+from kazoo.client import KazooClient, KazooState
 from kazoo.exceptions import AuthFailedError, KazooException, NoAuthError, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError, SequentialThreadingHandler
 from kazoo.hosts import collect_hosts
@@ -161,6 +161,9 @@ class ZooKeeper:
             sasl_options=self._sasl.options(endpoint.sasl) if self._sasl else None,
             handler=_TlsHandler(self._context) if self._context else None,
         )
+        self._is_lost = False
+        """True if the session has expired since the last `sync`: the next one may be at a server that is behind."""
+        self._client.add_listener(self._note_loss)
 
     def __enter__(self) -> ZooKeeper:
         try:
@@ -210,6 +213,11 @@ class ZooKeeper:
         except (KazooException, KazooTimeoutError, OSError) as error:
             self._refuse_login(error)
             raise ConnectionFailed(f"ZooKeeper at {self.endpoint.hosts} stopped answering ({error})") from None
+        if self._is_lost:
+            raise ConnectionFailed(f"the session at ZooKeeper {self.endpoint.hosts} expired meanwhile: run again")
+
+    def _note_loss(self, state: str) -> None:
+        self._is_lost = self._is_lost or state == KazooState.LOST
 
     def _forbidden(self, path: str) -> ConnectionFailed:
         where = f"ZooKeeper at {self.endpoint.hosts}"
@@ -259,6 +267,7 @@ class ZooKeeper:
     def sync(self) -> None:
         """Catch up with what the quorum had agreed on when this was called: a follower may be behind."""
         path = self._path()
+        self._is_lost = False
         with self._asking(path):
             self._client.sync(path)
 

@@ -76,8 +76,6 @@ def describe(settings: Settings, tables: Sequence[str], say: Callable[[str], Non
     say("waiting for the descriptors of the tables")
     deadline = time.monotonic() + DESCRIBED_S
     while True:
-        # Another run, or this one's other thread, may have put its own meanwhile.
-        state.accept_later(barrier)
         rows = state.descriptors(barrier).tables
         found = {str(row["table"]): json.loads(str(row["detail"])).get("families", {}) for row in rows}
         if found or time.monotonic() > deadline:

@@ -60,8 +60,8 @@ TYPES = {
     MASTER: HeadRow.TYPE + FactRow.TYPE + ContentRow.TYPE,
     SLAVE: SegmentRow.TYPE + UnstampedRow.TYPE + ContentRow.TYPE,
 }
-SLAVE_SETTLE_S = 5.0
-"""Time that a slave run waits for its own trackers' flush; they poll the barrier about once a second."""
+LEAST_SETTLE_S = 5.0
+"""Time that is left to trackers to flush, whatever was waited for before; they poll the barrier about once a second."""
 ECHO_POLL_S = 0.05
 """At least; as long as the look before took, where servers or regions are many."""
 DRAIN_POLL_S = 1.0
@@ -247,6 +247,7 @@ def _hbase(
     deadline = time.monotonic() + request.wait_s
     if request.drained:
         _await_drained(settings, request, state, zookeeper, deadline, say)
+        deadline = max(deadline, time.monotonic() + min(request.wait_s, LEAST_SETTLE_S))
     barrier = state.put_barrier()
     say("waiting until every region server has flushed past the barrier")
     live = settle(state, zookeeper, barrier, ROLES[request.side], deadline)
@@ -370,6 +371,8 @@ def _beside_trackers(
     """Add the streams of witnesses to those of a master's trackers: a second proof of the same regions."""
     asked = _ask_witnesses(settings, request, zookeeper, say)
     why = asked.doubt([row for row in gathered.rows if row["kind"] == "peer"], zookeeper)
+    # Once more after the wait: what a peer no longer ships is in no queue of it.
+    why = why or asked.doubt(peer_rows(zookeeper), zookeeper)
     source = asked.source(request, gathered.header.cluster_id, is_second=True)
     header = asked.header(gathered.header, why)
     return dataclasses.replace(gathered, header=header, sources=(*gathered.sources, source))

@@ -25,7 +25,7 @@ from status_tool.clients.zookeeper import PEER_TIMEOUT_S, ZooKeeper
 from status_tool.errors import ConfigurationError, ConnectionFailed, StatusFileError, UsageError
 from status_tool.explain.overview import groups_in
 from status_tool.gather.parallel_reading import read_all
-from status_tool.gather.snapshot import SLAVE_SETTLE_S, Request, peer_rows, snapshot
+from status_tool.gather.snapshot import LEAST_SETTLE_S, Request, peer_rows, snapshot
 from status_tool.printable import counted, safe
 from status_tool.rules.graph import (
     VERDICTS,
@@ -289,7 +289,7 @@ class _Desk:
     def _read_one(self, side: str, number: int, name: str) -> ReadSide | None:
         settings, asked = self._named[name].settings, self._asked
         assert settings is not None
-        wait_s = asked.echo_s if side == MASTER else max(SLAVE_SETTLE_S, min(asked.wait_s, 60.0))
+        wait_s = asked.echo_s if side == MASTER else max(LEAST_SETTLE_S, min(asked.wait_s, 60.0))
         # Everything up to now counts: a shutdown time of one cluster says nothing of what it relays.
         request = Request(side, wait_s, self._only, hdfs=False, following=side == MASTER)
         file = Path(tempfile.mkdtemp(dir=self._folder)) / f"{side}.status"

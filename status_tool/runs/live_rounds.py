@@ -29,7 +29,7 @@ from status_tool.runs.compare_rows import RowComparison
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.question import Question, SideFacts, question_of, refuse_pruned
 from status_tool.runs.sampling import Repeated, disprove, repeating
-from status_tool.runs.slave_side import Scratch, gather, segment_rows, slave_request, slave_rows
+from status_tool.runs.slave_side import Scratch, gather, segments_now, slave_request, slave_rows
 from status_tool.runs.write import Say
 from status_tool.sources.hdfs_files import HdfsSource
 from status_tool.sources.state_table import StateTable
@@ -232,7 +232,7 @@ class LiveRounds:
                 repeated,
                 side.rows_of,
                 sides.slave.rows,
-                lambda: segment_rows(self._read().slave),
+                lambda: segments_now(self.settings, slave_request(self.master.file, self.check), self.say),
             )
         comparison = compared(sides)
         with rows_shown(self.progress) as counted:

@@ -41,7 +41,7 @@ from status_tool.clients.delegation_tokens import no_token_left
 from status_tool.errors import StatusFileError, UsageError
 from status_tool.explain.overview import groups_in
 from status_tool.gather.parallel_reading import read_all
-from status_tool.gather.snapshot import SLAVE_SETTLE_S, Request, Snapshot
+from status_tool.gather.snapshot import LEAST_SETTLE_S, Request, Snapshot
 from status_tool.printable import iso
 from status_tool.published.layout import Closing
 from status_tool.published.newest import of_one_master, own_cluster_id
@@ -198,7 +198,7 @@ def find_point(settings: Settings, asked: PointAsked, say: Say) -> RecoveryPoint
 
 def _read_slave(settings: Settings, asked: PointAsked, say: Say, scratch: Scratch) -> Snapshot:
     """Return the slave's side, all of whose rows are left in `scratch.near` where Spark's tasks run on this machine."""
-    request = Request(side=SLAVE, wait_s=SLAVE_SETTLE_S, hdfs=False)
+    request = Request(side=SLAVE, wait_s=LEAST_SETTLE_S, hdfs=False)
     slave = gather(settings, request, say, scratch)
     if scratch.near is not None and not scratch.near.exists():
         rest = dataclasses.replace(slave, sources=tuple(one for one in slave.sources if not one.is_read_here))

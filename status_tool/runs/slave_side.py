@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from status_tool.clients.config import Settings
 from status_tool.gather.parallel_reading import read_all
-from status_tool.gather.snapshot import SLAVE_SETTLE_S, Request, Snapshot, Together, snapshot
+from status_tool.gather.snapshot import LEAST_SETTLE_S, Request, Snapshot, Together, snapshot
 from status_tool.runs.check import Check
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.write import Say, source_of
@@ -73,7 +73,7 @@ def slave_request(side: MasterSide, check: Check) -> Request:
     hdfs = check.scope.check_hdfs and master.half in ("both", "hdfs")
     return Request(
         side=SLAVE,
-        wait_s=max(SLAVE_SETTLE_S, min(check.wait_s, 60.0)),
+        wait_s=max(LEAST_SETTLE_S, min(check.wait_s, 60.0)),
         only=TableFilter(check.scope.tables, check.scope.namespaces),
         hbase=check.scope.check_hbase and master.half in ("both", "hbase"),
         hdfs=hdfs,
@@ -150,6 +150,11 @@ def segment_rows(gathered: Snapshot) -> Iterator[Row]:
     with closing(read_all(source_of(_left_to_spark(gathered)))) as batches:
         for batch in batches:
             yield from batch.filter(pc.equal(batch.column("kind"), "segment")).to_pylist()
+
+
+def segments_now(settings: Settings, request: Request, say: Say) -> Iterator[Row]:
+    """Yield the `segment` rows of the slave as it is now, and read nothing else. What `gather` has left stays."""
+    yield from segment_rows(snapshot(settings, dataclasses.replace(request, hdfs=False), say))
 
 
 def _left_to_spark(gathered: Snapshot) -> Snapshot:

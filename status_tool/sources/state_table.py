@@ -408,7 +408,7 @@ class StateTable(NamedTable):
 
     def echoes(self, barrier: Barrier) -> dict[tuple[str, str], bool]:
         """Return, by (server name, role) of every server row, whether it has echoed the barrier."""
-        self.accept_later(barrier)
+        self._accept_later(barrier)
         return {(str(row["server"]), str(row["role"])): bool(row["echoed"]) for _, row in self._servers(barrier, ())}
 
     def versions(self) -> dict[tuple[str, str], str]:
@@ -422,7 +422,7 @@ class StateTable(NamedTable):
             if not codec.is_mark(key)
         }
 
-    def accept_later(self, barrier: Barrier) -> None:
+    def _accept_later(self, barrier: Barrier) -> None:
         """Accept the token of a run that began after ours: a server that echoes it has flushed past ours, too.
 
         The later token has replaced ours in the row, so ours may never be echoed.
@@ -439,6 +439,7 @@ class StateTable(NamedTable):
         these reads could miss would show as a newer announcement.
         """
         before = generation(self.endpoint, self.name)
+        self._accept_later(barrier)
         ours = (CoverageRow.KEY, b"e")
         rows = dict(merge_rows(scan(self.endpoint, self.name, *ours), _within(spooled, *ours)))
         coverage, own = rows.get(CoverageRow.KEY, {}), rows.get(ToolRow.KEY, {})

@@ -15,9 +15,10 @@ import pytest
 
 from status_tool.cli.run import MANY_FILES_BYTES, _has_many_files
 from status_tool.clients.config import HdfsClient
+from status_tool.digests.keys import Interval, TableRange
 from status_tool.errors import ConnectionFailed
-from status_tool.gather.snapshot import Snapshot
-from status_tool.runs import live_rounds
+from status_tool.gather.snapshot import Request, Snapshot
+from status_tool.runs import live_rounds, slave_side
 from status_tool.runs.answer import Last
 from status_tool.runs.check import Check, GivenOption
 from status_tool.runs.compare_rows import RowsAsked
@@ -26,7 +27,8 @@ from status_tool.runs.live_rounds import Look, Master
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.sampling import Repeated
 from status_tool.runs.slave_side import Scratch
-from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.findings import NO_PROOFS, RowProofs
+from status_tool.vocabulary.header import SLAVE, Header
 from status_tool.vocabulary.outcome import HBaseOutcome, Outcome, Overview
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Evidence, Verdict
@@ -167,6 +169,28 @@ def test_whoever_asked_for_samples_is_told_that_none_were_compared(
     monkeypatch.setattr(one, "_samples", lambda: nullcontext(lambda: Repeated(problem="no answer")))
     told = [notice for notice in one.run().notices if "--sample" in notice]
     assert told == ["--sample: none of FILE's random ranges was compared: no answer"] * is_told
+
+
+def test_samples_that_differ_are_held_against_segments_that_are_read_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files may take hours to be read again, and the last answer is by what the last round left for Spark."""
+    seen, asked = Rounds(monkeypatch, COMPLETE, COMPLETE), list[Request]()
+
+    def snapshot(_: Any, request: Request, __: Any) -> Snapshot:
+        asked.append(request)
+        return Snapshot(HEADER, ({"kind": "segment", "seq": 7}, {"kind": "table"}), ())
+
+    def disprove(*arguments: Any) -> RowProofs:
+        assert [row["seq"] for row in arguments[-1]()] == [7]
+        return NO_PROOFS
+
+    differs = Repeated(unequal=(TableRange("t", Interval(b"", b"")),))
+    monkeypatch.setattr(live_rounds.LiveRounds, "_samples", lambda _: nullcontext(lambda: differs))
+    monkeypatch.setattr(live_rounds, "slave_request", lambda *_: Request(SLAVE, 0))
+    monkeypatch.setattr(live_rounds, "disprove", disprove)
+    monkeypatch.setattr(slave_side, "snapshot", snapshot)
+    assert seen.run(Watched(seen), 0.0).verdict is Verdict.COMPLETE
+    assert asked == [Request(SLAVE, 0, hdfs=False)]
+    assert [seen.done.count(side) for side in ("master", "slave")] == [1, 1]
 
 
 def test_a_side_that_is_away_is_asked_again_by_followers_alone(monkeypatch: pytest.MonkeyPatch) -> None:

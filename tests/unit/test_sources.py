@@ -14,13 +14,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kazoo.client import KeeperState
 
 from status_tool.clients import hbase_pb2
-from status_tool.clients.config import ThriftEndpoint
+from status_tool.clients.config import ThriftEndpoint, ZooKeeperEndpoint
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.thrift import Cells, StoredRow, Value
 from status_tool.clients.webhdfs import WebHdfs
-from status_tool.clients.zookeeper import parse_cluster_key, unwrap
+from status_tool.clients.zookeeper import ZooKeeper, parse_cluster_key, unwrap
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import NO_ROWS, PackedRows
@@ -542,6 +543,27 @@ def test_znode_envelope() -> None:
     for garbage in (b"", b"\xff", b"text", b"\xff\x00\x00\x00\x01x"):
         with pytest.raises(ValueError, match="PBUF"):
             unwrap(garbage)
+
+
+def test_a_session_of_zookeeper_that_expired_is_no_longer_as_new_as_its_sync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kazoo begins another one by itself, which may be at a server that is behind."""
+    session = ZooKeeper(ZooKeeperEndpoint("zk:2181", "/hbase"))
+    client = session._client
+    monkeypatch.setattr(client, "sync", lambda _: None)
+    monkeypatch.setattr(client, "get_children", lambda _: ["a,1,1"])
+    client._session_callback(KeeperState.CONNECTED)
+    client.last_zxid = 7
+    session.sync()
+    client._session_callback(KeeperState.CONNECTING)
+    client._session_callback(KeeperState.CONNECTED)
+    assert (session.live_servers(), client.last_zxid) == (["a,1,1"], 7)
+    client._session_callback(KeeperState.EXPIRED_SESSION)
+    client._session_callback(KeeperState.CONNECTED)
+    with pytest.raises(ConnectionFailed, match="run again"):
+        session.live_servers()
+    assert client.last_zxid == 0
+    session.sync()
+    assert session.live_servers() == ["a,1,1"]
 
 
 def test_cluster_keys() -> None:
