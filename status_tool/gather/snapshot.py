@@ -238,6 +238,24 @@ def _identified(gathered: Snapshot, zookeeper: ZooKeeper) -> Snapshot:
     return dataclasses.replace(gathered, header=header)
 
 
+@dataclass(frozen=True)
+class _Settled:
+    """A cluster once its servers have echoed the barrier, or were waited for: what is read after that."""
+
+    settings: Settings
+    request: Request
+    zookeeper: ZooKeeper
+    barrier: Barrier
+    live: Sequence[str]
+    deadline: float
+    small: Descriptors
+    servers: Sequence[NewRow]
+
+    def hosted_regions(self) -> PackedRows:
+        """Read where the regions are."""
+        return _hosted_regions(self.settings, self.request, self.live, self.deadline)
+
+
 def _hbase(
     settings: Settings, request: Request, gathered: Snapshot, zookeeper: ZooKeeper, say: Callable[[str], None]
 ) -> Snapshot:
@@ -262,58 +280,72 @@ def _hbase(
     if status_table:
         only = dataclasses.replace(request.only, own=request.only.own | {status_table})
         request = dataclasses.replace(request, only=only)
-    kinds = TYPES[request.side]
-    source = StateTableSource(endpoint, settings.state_table, kinds, small.generation, request.only, spooled)
     header = dataclasses.replace(
         gathered.header,
         barrier_issued_ms=barrier.issued_ms,
         cut_ms=barrier.issued_ms,
-        coverage_ms=small.coverage_ms if request.side == MASTER else small.slave_coverage_ms,
         status_table=status_table,
         state_back_ms=small.back_ms,
         state_since_ms=small.since_ms,
     )
     say("reading tables and regions")
-    rows: list[NewRow] = list(servers)
-    regions = NO_ROWS
-    if request.side == MASTER:
-        if request.following:
-            header = dataclasses.replace(header, notices=(*header.notices, FOLLOWING))
-        else:
-            header = with_shutdown(header, request.shutdown_ms, small.shutdown_ms)
-        rows += [with_events(row, small) for row in small.tables if request.only.holds(row["table"])]
-        regions = _hosted_regions(settings, request, live, deadline)
-        names = (row["region"] for row in regions.rows("region"))
-        replicated = {row["table"]: frozenset(replicated_families(row["detail"]) or ()) for row in small.tables}
-        existing = codec.Existing.of(names, barrier.issued_ms, small.coverage_ms, replicated)
-        source = dataclasses.replace(source, existing=existing)
-        queued, notices = queue_rows(settings, zookeeper)
-        # After the queues: HBase deletes them with their peer, and a peer that ships less empties them as well. Then
-        # the peer is gone, or its version is one that proves nothing of a server that ended before.
-        peers = peer_rows(zookeeper)
-        rows += [*peers, *queued]
-        _write_down_settled(state, servers, peers, queued)
-        header = dataclasses.replace(header, notices=(*header.notices, *notices))
+    source = StateTableSource(
+        endpoint, settings.state_table, TYPES[request.side], small.generation, request.only, spooled
+    )
+    half = _master_half if request.side == MASTER else _slave_half
+    return half(_Settled(settings, request, zookeeper, barrier, live, deadline, small, servers), header, source)
+
+
+def _master_half(settled: _Settled, header: Header, source: StateTableSource) -> Snapshot:
+    request, small, zookeeper = settled.request, settled.small, settled.zookeeper
+    if request.following:
+        header = dataclasses.replace(header, notices=(*header.notices, FOLLOWING))
     else:
-        header = dataclasses.replace(header, pruned=small.pruned_files)
-        # Without querying the clusters they lead to: the master may be down by now.
-        rows += [{"kind": "peer", "name": peer.id, "detail": peer.to_json()} for peer in zookeeper.peers()]
-        # All of them: a filtered table must not look missing.
-        described = {row["table"]: json.loads(row["detail"]) for row in small.tables}
-        events = {name: dict(known) for name, known in small.events.items()}
-        for name, proofs in small.proven.items():
-            events.setdefault(name, {})["proven"] = proofs
-        # After the echoes: a region that a server gives away now was in its custody at the barrier.
-        hosted = _hosted_regions(settings, request, live, deadline)
-        places, found = survey(hosted.rows(*_PLACED), servers)
-        keeping = codec.Keeping({name: retention_of(one) for name, one in described.items()}, barrier.issued_ms)
-        source = dataclasses.replace(
-            source, places=places, events=small.events, keeping=keeping, witnessed=request.witnessed
-        )
-        for name, detail in found.items():
-            events.setdefault(name, {}).update(detail)
-        rows += meta.table_families(endpoint, events, described)
-    return Snapshot(header, tuple(rows), (source,), tuple(_why_unsettled(servers)), regions)
+        header = with_shutdown(header, request.shutdown_ms, small.shutdown_ms)
+    tables = [with_events(row, small) for row in small.tables if request.only.holds(row["table"])]
+    regions = settled.hosted_regions()
+    names = (row["region"] for row in regions.rows("region"))
+    replicated = {row["table"]: frozenset(replicated_families(row["detail"]) or ()) for row in small.tables}
+    existing = codec.Existing.of(names, settled.barrier.issued_ms, small.coverage_ms, replicated)
+    queued, notices = queue_rows(settled.settings, zookeeper)
+    # After the queues: HBase deletes them with their peer, and a peer that ships less empties them as well. Then
+    # the peer is gone, or its version is one that proves nothing of a server that ended before.
+    peers = peer_rows(zookeeper)
+    state = StateTable(source.endpoint, source.table)
+    _write_down_settled(state, settled.servers, peers, queued)
+    return Snapshot(
+        dataclasses.replace(header, coverage_ms=small.coverage_ms, notices=(*header.notices, *notices)),
+        (*settled.servers, *tables, *peers, *queued),
+        (dataclasses.replace(source, existing=existing),),
+        tuple(_why_unsettled(settled.servers)),
+        regions,
+    )
+
+
+def _slave_half(settled: _Settled, header: Header, source: StateTableSource) -> Snapshot:
+    small = settled.small
+    # Without querying the clusters they lead to: the master may be down by now.
+    peers = [{"kind": "peer", "name": peer.id, "detail": peer.to_json()} for peer in settled.zookeeper.peers()]
+    # All of them: a filtered table must not look missing.
+    described = {row["table"]: json.loads(row["detail"]) for row in small.tables}
+    events = {name: dict(known) for name, known in small.events.items()}
+    for name, proofs in small.proven.items():
+        events.setdefault(name, {})["proven"] = proofs
+    # After the echoes: a region that a server gives away now was in its custody at the barrier.
+    places, found = survey(settled.hosted_regions().rows(*_PLACED), settled.servers)
+    keeping = codec.Keeping({name: retention_of(one) for name, one in described.items()}, settled.barrier.issued_ms)
+    source = dataclasses.replace(
+        source, places=places, events=small.events, keeping=keeping, witnessed=settled.request.witnessed
+    )
+    for name, detail in found.items():
+        events.setdefault(name, {}).update(detail)
+    tables = meta.table_families(source.endpoint, events, described)
+    return Snapshot(
+        dataclasses.replace(header, coverage_ms=small.slave_coverage_ms, pruned=small.pruned_files),
+        (*settled.servers, *peers, *tables),
+        (source,),
+        tuple(_why_unsettled(settled.servers)),
+    )
 
 
 def _witnessed(
