@@ -67,6 +67,8 @@ class FakeHdfs:
     """What happens once an operation was answered."""
     state: str = ""
     """What its JMX says; empty: nothing."""
+    cut: str = ""
+    """A folder of which no page has an entry."""
     redirected: str = ""
     """More of what it sends DataNodes."""
     pool: str = ""
@@ -108,8 +110,9 @@ class FakeHdfs:
         if op == "LISTSTATUS":
             return 200, {"FileStatuses": {"FileStatus": entries}}
         left = [e for e in entries if not query.get("startAfter") or e["pathSuffix"] > query["startAfter"][0]]
-        listing = {"FileStatuses": {"FileStatus": left[:PAGE]}}
-        return 200, {"DirectoryListing": {"partialListing": listing, "remainingEntries": max(0, len(left) - PAGE)}}
+        page = 0 if path == self.cut else PAGE
+        listing = {"FileStatuses": {"FileStatus": left[:page]}}
+        return 200, {"DirectoryListing": {"partialListing": listing, "remainingEntries": max(0, len(left) - page)}}
 
     @staticmethod
     def below(path: str, folder: str) -> bool:
@@ -244,6 +247,17 @@ def test_a_folder_that_goes_while_the_tree_is_listed_is_told(fake: FakeHdfs) -> 
     gone = {row["path"]: row["state"] for row in ours if row["path"] == "/data/b"}
     assert gone == {"/data/b": "unreadable"}
     assert "/data/b" not in {row["path"] for row in theirs}
+
+
+def test_a_listing_that_ends_too_early_is_told(fake: FakeHdfs) -> None:
+    """By a gateway that cuts answers: the rest of the folder is not known to be empty."""
+    fake.cut = "/data/b"
+    (folder,) = [row for row in rows(source(fake)) if row["state"]]
+    assert folder["path"] == "/data/b"
+    with pytest.raises(ConnectionFailed, match="with 5 entries left"):
+        rows(source(fake, tolerant=False))
+    with pytest.raises(Refused):
+        WebHdfs(HdfsEndpoint((fake.url,), "me")).entries("/data/b")
 
 
 @pytest.mark.parametrize("root", ["/data/b", "/data/[bc]", "/*/b"])
