@@ -68,7 +68,7 @@ class FakeHdfs:
     state: str = ""
     """What its JMX says; empty: nothing."""
     cut: str = ""
-    """A folder of which no page has an entry."""
+    """A folder of which no page has an entry, or a file of which only the first line comes."""
     redirected: str = ""
     """More of what it sends DataNodes."""
     pool: str = ""
@@ -100,7 +100,7 @@ class FakeHdfs:
         if op == "OPEN" and "noredirect" in query:
             return 200, {"Location": f"{self.url}/webhdfs/v1{path}?op=CONTENT"}
         if op == "CONTENT":
-            data = self.files[path]
+            data = self.files[path].splitlines(keepends=True)[0] if path == self.cut else self.files[path]
             self.after.get(op, lambda: None)()
             return 200, data
         if op == "DATA":
@@ -470,6 +470,18 @@ def test_the_trackers_spool(fake: FakeHdfs) -> None:
     assert read_spool(client, "/nowhere") == ()
     fake.refused = {"/spool"}
     with pytest.raises(ConnectionFailed, match="Permission denied"):
+        read_spool(client, "/spool")
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.growing.jsonl"])
+def test_a_spool_file_that_does_not_come_in_whole(fake: FakeHdfs, name: str) -> None:
+    """Its first rows are not all that it has."""
+    line = {"row": b"key".hex(), "cells": []}
+    fake.files[f"/spool/{name}"] = 2 * (json.dumps(line) + "\n").encode()
+    client = WebHdfs(HdfsEndpoint((fake.url,), "me"), patience_s=0)
+    assert len(read_spool(client, "/spool")) == 2
+    fake.cut = f"/spool/{name}"
+    with pytest.raises(ConnectionFailed, match="run again"):
         read_spool(client, "/spool")
 
 
