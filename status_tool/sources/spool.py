@@ -60,8 +60,10 @@ def _read(hdfs: WebHdfs, path: str, listed: int) -> list[tuple[bytes, Cells]]:
         raise ConnectionFailed(f"cannot read {path} ({refusal}): run again; if it stays so, move it away") from None
     if len(data) >= MAX_BYTES:
         raise ConnectionFailed(f"{path} has more than {MAX_BYTES:,} bytes: run again when a tracker has emptied it")
-    if len(data) < listed:  # as by a gateway between HttpFS and here, to which the end of an answer is its end
-        raise ConnectionFailed(f"{len(data):,} bytes of {path} came, which has {listed:,}: run again")
+    if len(data) < listed:  # as through a proxy that knows no length of HttpFS's answer, and takes a cut one for whole
+        raise ConnectionFailed(
+            f"{len(data):,} bytes of {path} came, which has {listed:,}: run again; if it stays so, move it away"
+        )
     if path.endswith(GROWING_SUFFIX):
         data = data[: data.rfind(b"\n") + 1]
     try:
