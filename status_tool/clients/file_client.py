@@ -64,12 +64,19 @@ class FileClient(ABC):
             entries, remaining = self.page(path, after)
             if entries:
                 yield entries
-            if not remaining or not entries:
+            if not remaining:
                 return
             after = entries[-1]["pathSuffix"]
 
-    @abstractmethod
     def page(self, path: str, after: str = "") -> tuple[list[dict[str, Any]], int]:
+        """Return one page of a folder's entries after a name, and how many are left: with any left, it has entries."""
+        entries, remaining = self._page(path, after)
+        if remaining and not entries:
+            raise Refused("IOException", f"the listing ends after {after!r}, with {remaining} entries left")
+        return entries, remaining
+
+    @abstractmethod
+    def _page(self, path: str, after: str) -> tuple[list[dict[str, Any]], int]:
         """Return one page of a folder's entries after a name, and how many are left."""
 
 

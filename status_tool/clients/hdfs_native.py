@@ -103,8 +103,7 @@ class NativeHdfs(FileClient):
         answer = self._ask(b"N", _text(path))
         return answer.long(), answer.long()
 
-    def page(self, path: str, after: str = "") -> tuple[list[dict[str, Any]], int]:
-        """Return one page of a folder's entries after a name, and how many are left."""
+    def _page(self, path: str, after: str) -> tuple[list[dict[str, Any]], int]:
         answer = self._ask(b"L", _text(path), _text(after))
         remaining = answer.number()
         return [answer.entry() for _ in range(answer.number())], remaining

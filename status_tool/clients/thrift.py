@@ -47,6 +47,8 @@ SCAN_ATTEMPTS = 5
 SCAN_ROWS = 2_000
 """Rows a call. Fewer cost the servers more calls; more are held three times over by the Thrift server."""
 _NEXT = "scannerGetList"
+_META = "hbase:meta"
+"""Its rows are not in the order of their bytes (`MetaCellComparator`)."""
 _BUFFER_BYTES = 1 << 16
 """Taken from the socket at once; an answer has some hundred thousand. thriftpy2's default is 4096."""
 _COLLECT_AFTER = 50_000
@@ -321,6 +323,7 @@ class _Scan:
         while True:
             try:
                 for items in self._once(start):
+                    self._refuse_others(start, items)
                     tries = 0
                     yield items
                     start = items[-1].row + b"\0"
@@ -330,6 +333,19 @@ class _Scan:
                 if tries >= SCAN_ATTEMPTS or _is_final(error):
                     raise _scan_failed(self.endpoint, self.table, error) from None
                 time.sleep(0.2 * 2**tries)
+
+    def _refuse_others(self, start: bytes, items: Sequence[Any]) -> None:
+        """Raise `ConnectionFailed` for rows of another scan, which then lacks them: no retry brings them back.
+
+        A Thrift server counts scanners from 0. Over HTTP a call may reach another server, or the same one restarted.
+        """
+        if self.table == _META:
+            return
+        if items[0].row < start or items[-1].row < items[0].row or (self.stop and items[-1].row >= self.stop):
+            raise ConnectionFailed(
+                f"the HBase Thrift server at {self.endpoint} sent rows of another scan of a table: it was restarted, "
+                "or there are several behind this address; run again, with --thrift HOST:PORT of a single one"
+            )
 
     def _once(self, start: bytes) -> Iterator[list[Any]]:
         """Yield the answers of one scanner, none of them empty.

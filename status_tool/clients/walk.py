@@ -89,8 +89,7 @@ class Walk:
         if spot.upto is not None:
             wanted = [entry for entry in entries if entry["pathSuffix"].encode() <= spot.upto.encode()]
             remaining, entries = remaining if len(wanted) == len(entries) else 0, wanted
-        more = bool(remaining and entries)
-        if more:
+        if more := bool(remaining):
             following = Spot(spot.folder, last, spot.upto)
             # Before other folders, whichever end they are taken from.
             self._waiting.appendleft(following) if self._breadth_first else self._waiting.append(following)

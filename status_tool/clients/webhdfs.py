@@ -148,8 +148,7 @@ class WebHdfs(FileClient):
         found = self._ask("GETCONTENTSUMMARY", path)["ContentSummary"]
         return int(found["fileCount"]), int(found["length"])
 
-    def page(self, path: str, after: str = "") -> tuple[list[dict[str, Any]], int]:
-        """Return one page of a folder's entries after a name, and how many are left."""
+    def _page(self, path: str, after: str) -> tuple[list[dict[str, Any]], int]:
         if self._batched:
             try:
                 listing = self._ask("LISTSTATUS_BATCH", path, startAfter=after)["DirectoryListing"]

@@ -408,9 +408,15 @@ def server(cells: Cells, role: str, tokens: Collection[bytes]) -> NewRow:
         "echoed": raw(cells, ServerRow.ECHO) in tokens,
         "read_ms": number(cells, ServerRow.READ_MS),
         "final_ms": number(cells, ServerRow.FINAL_MS),
-        "gone_ms": number(cells, ServerRow.GONE_MS),
+        "gone_ms": _gone_ms(cells),
         "detail": with_proofs(text(cells, ServerRow.HEALTH), _proofs(cells)),
     }
+
+
+def _gone_ms(cells: Cells) -> int | None:
+    """Return when a server was seen to be gone; None if it has flushed since, and so had not gone by then."""
+    gone_ms, flushed_ms = number(cells, ServerRow.GONE_MS), number(cells, ServerRow.FLUSHED_MS)
+    return None if gone_ms is not None and flushed_ms is not None and gone_ms < flushed_ms else gone_ms
 
 
 def _proofs(cells: Cells) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import glob
 import os
 import stat
 from collections import Counter
@@ -71,8 +70,7 @@ class LocalSource(Source):
     def _expand(self, root: str) -> list[str]:
         if not is_glob(root):
             return [root] if os.path.lexists(root) else []
-        found = (path for path in glob.glob(root, include_hidden=True) if fnmatch.fnmatchcase(path, root))
-        return sorted(path for path in found if not self.exclusions.hide_match(path, root))
+        return sorted(path for path in _matches(root) if not self.exclusions.hide_match(path, root))
 
     def read(self, partition: LocalPart) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one root. A file that cannot be read is `unreadable`, with the reason."""
@@ -125,6 +123,37 @@ class LocalSource(Source):
                 "detail": error.strerror or str(error),
             }
         return row
+
+
+def _matches(root: str) -> Iterator[str]:
+    """Yield the paths that a glob matches, and what hides some: a folder on the way that cannot be listed.
+
+    `glob.glob` passes over such a folder without a word.
+    """
+    found = ["/"]
+    for segment in root.strip("/").split("/"):
+        below = list[str]()
+        for folder in found:
+            try:
+                names = fnmatch.filter(os.listdir(folder), segment) if is_glob(segment) else [segment]
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError:
+                yield folder
+            else:
+                below += [os.path.join(folder, name) for name in names]
+        found = below
+    yield from filter(_may_exist, found)
+
+
+def _may_exist(path: str) -> bool:
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        pass
+    return True
 
 
 def _version(facts: os.stat_result) -> tuple[int, int]:

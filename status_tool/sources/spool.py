@@ -32,16 +32,16 @@ def read_spool(hdfs: WebHdfs, folder: str, flushed: Collection[int] = ()) -> tup
     hold a head must not be skipped silently.
     """
     try:
-        names = [entry["pathSuffix"] for page in hdfs.pages(folder) for entry in page]
+        lengths = {entry["pathSuffix"]: int(entry["length"]) for page in hdfs.pages(folder) for entry in page}
     except Refused as refusal:
         if refusal.is_absent:
             return ()
         raise ConnectionFailed(f"cannot list the trackers' spool {folder}: {refusal}") from None
     rows: list[tuple[bytes, Cells]] = []
     servers = set(map(as_hex, flushed))  # once: each server may have a file
-    for name in sorted(names):
+    for name, length in sorted(lengths.items()):
         if name.endswith(SPOOL_SUFFIX) and not _is_of(name, servers):
-            rows.extend(_read(hdfs, posixpath.join(folder, name)))
+            rows.extend(_read(hdfs, posixpath.join(folder, name), length))
     return tuple(rows)
 
 
@@ -50,7 +50,8 @@ def _is_of(name: str, servers: Collection[str]) -> bool:
     return name.endswith(GROWING_SUFFIX) and name.partition("-")[0] in servers
 
 
-def _read(hdfs: WebHdfs, path: str) -> list[tuple[bytes, Cells]]:
+def _read(hdfs: WebHdfs, path: str, listed: int) -> list[tuple[bytes, Cells]]:
+    """Return the rows of a file, which has at least the length that was listed; none if it is gone."""
     try:
         data, _ = hdfs.start_of(path, MAX_BYTES)
     except Refused as refusal:
@@ -59,6 +60,10 @@ def _read(hdfs: WebHdfs, path: str) -> list[tuple[bytes, Cells]]:
         raise ConnectionFailed(f"cannot read {path} ({refusal}): run again; if it stays so, move it away") from None
     if len(data) >= MAX_BYTES:
         raise ConnectionFailed(f"{path} has more than {MAX_BYTES:,} bytes: run again when a tracker has emptied it")
+    if len(data) < listed:  # as through a proxy that knows no length of HttpFS's answer, and takes a cut one for whole
+        raise ConnectionFailed(
+            f"{len(data):,} bytes of {path} came, which has {listed:,}: run again; if it stays so, move it away"
+        )
     if path.endswith(GROWING_SUFFIX):
         data = data[: data.rfind(b"\n") + 1]
     try:

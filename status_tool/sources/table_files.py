@@ -33,7 +33,7 @@ def table_rows(endpoint: HdfsEndpoint, root: str, tables: Iterable[str]) -> Iter
     """Yield the `table` rows of tables, in the form of the trackers' descriptors.
 
     `altered_ms` of a detail is when the descriptor was last changed (the NameNode's clock), if it ever was. A table
-    whose descriptor is not found is left out. Raises `ConnectionFailed`.
+    whose descriptor is not found, or does not come in whole, is left out. Raises `ConnectionFailed`.
     """
     hdfs = WebHdfs(endpoint, patience_s=0)
 
@@ -57,6 +57,8 @@ def _described(hdfs: WebHdfs, folder: str) -> dict[str, Any] | None:
         if refusal.is_absent:
             return None
         raise
+    if len(content) != newest["length"]:
+        return None  # A part of it may be a descriptor, too, with fewer families.
     detail = descriptor_of(content)
     if detail is not None and _number(newest) != _FIRST:
         detail["altered_ms"] = int(newest["modificationTime"])

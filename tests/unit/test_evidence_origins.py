@@ -15,9 +15,11 @@ from status_tool.explain.problems import to_problem
 from status_tool.printable import iso
 from status_tool.rules.context import build_context
 from status_tool.rules.origins import Origin, judge_origins, origin_name, slave_is_settled
+from status_tool.sources import codec
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.state_rows import ServerRow, column
 
 MASTER = Header("master", "m", created_ms=9_000, cut_ms=8_000, shutdown_ms=5_000, barrier_issued_ms=8_000)
 LIVE = {"origin": 1, "server": "a,1,1", "role": "w", "live": True, "tracked": True, "echoed": True, "read_ms": 8_100}
@@ -61,6 +63,15 @@ def test_a_crash_is_named_and_can_be_accepted_or_drained() -> None:
     assert "run `run -m` again" in (judge({**crashed, "gone_ms": None}, since_ms=99_000).reason or "")
     assert judge(crashed, drained=frozenset({1})).reason is None
     assert judge({**crashed, "live": True}, drained=frozenset({1})).reason is not None
+
+
+@pytest.mark.parametrize(("flush_ms", "accepted"), [(None, True), (7_000, True), (7_001, False)])
+def test_a_mark_that_a_server_is_gone_counts_until_it_flushes(flush_ms: int | None, accepted: bool) -> None:
+    """As when the HBase master was starting, and knew no server: it lived, and what it wrote since is not accepted."""
+    times = {ServerRow.GONE_MS: 7_000, ServerRow.FLUSHED_MS: flush_ms}
+    cells = {column(name): (time.to_bytes(8, "big"), 1) for name, time in times.items() if time is not None}
+    crashed = codec.server(cells, "w", ()) | {"origin": 1, "server": "a,1,1", "live": False, "tracked": True}
+    assert (judge(crashed, since_ms=7_500).reason is None) == accepted
 
 
 def test_a_crash_after_the_echo_is_settled() -> None:

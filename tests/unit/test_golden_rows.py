@@ -53,9 +53,10 @@ APPLIED = {"table": "ns:t", "region": OTHER, "origin": ORIGIN}
 class Folder:
     """A spool folder that holds the golden rows."""
 
-    def pages(self, _folder: str) -> Iterator[list[dict[str, str]]]:
+    def pages(self, _folder: str) -> Iterator[list[dict[str, Any]]]:
         """One page, one file."""
-        yield [{"pathSuffix": "tracker-rows.jsonl"}]
+        name = "tracker-rows.jsonl"
+        yield [{"pathSuffix": name, "length": (GOLDEN / name).stat().st_size}]
 
     def start_of(self, path: str, _most: int) -> tuple[bytes, bool]:
         """The file's bytes."""

@@ -143,6 +143,31 @@ def test_a_glob_that_matches_links_alone_is_absent(linked: Path) -> None:
     assert asked.absent() == [f"{linked}/c*", f"{linked}/none"]
 
 
+@pytest.mark.parametrize("root", ["*/sub", "*/*/f", "*/s*"])
+def test_a_folder_that_hides_matches_of_a_glob_has_a_row(
+    linked: Path, monkeypatch: pytest.MonkeyPatch, root: str
+) -> None:
+    """It may be entered or listed, not both."""
+    allowed = {name: getattr(os, name) for name in ("listdir", "lstat")}
+
+    def refuse(name: str) -> None:
+        def refusing(path: str | Path) -> Any:
+            if str(path).removeprefix(f"{linked}/").startswith("v2" if name == "listdir" else "v2/"):
+                raise PermissionError(13, "Permission denied", path)
+            return allowed[name](path)
+
+        monkeypatch.setattr(os, name, refusing)
+
+    refuse("listdir")
+    found = {row["path"].removeprefix(f"{linked}/"): row["state"] for row in rows(source(linked, root))}
+    assert found["v1/sub/f"] is None
+    assert [path.partition("/")[0] for path, state in found.items() if state] == ["v2"]
+    assert not source(linked, "v2/s*").absent()
+    refuse("lstat")
+    monkeypatch.setattr(os, "listdir", allowed["listdir"])
+    assert {part.path for part in source(linked, "*/sub").partitions()} >= {f"{linked}/v1/sub", f"{linked}/v2/sub"}
+
+
 def test_what_cannot_be_read_has_a_row(linked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Names in another encoding, files that go while they are listed, folders that may be listed but not entered."""
     (linked / "v2" / "entered").mkdir()

@@ -282,9 +282,9 @@ class SpoolFolder:
     name: str
     content: bytes
 
-    def pages(self, _folder: str) -> Iterator[list[dict[str, str]]]:
+    def pages(self, _folder: str) -> Iterator[list[dict[str, Any]]]:
         """One page, one file."""
-        yield [{"pathSuffix": self.name}]
+        yield [{"pathSuffix": self.name, "length": len(self.content)}]
 
     def start_of(self, _path: str, _most: int) -> tuple[bytes, bool]:
         """The file's bytes."""

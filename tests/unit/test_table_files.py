@@ -66,8 +66,11 @@ def test_a_descriptor_is_that_of_the_trackers() -> None:
 def test_the_newest_file_counts_and_a_later_one_says_that_the_table_was_altered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The first one is that of the table's creation. A table without one is left out."""
+    """The first one is that of the table's creation. A table without a whole one is left out."""
+    one, two = (tableinfo(dict.fromkeys(families, FAMILY), {}) for families in (["0000000001"], ["0000000001", "g"]))
+    assert two.startswith(one), "a part of a descriptor is one"
     files = {
+        "/hbase/data/default/v/.tabledesc": [".tableinfo.0000000001.9"],
         "/hbase/data/ns/t/.tabledesc": [".tableinfo.0000000001.9", ".tableinfo.0000000003.9", ".tmp"],
         "/hbase/data/default/u/.tabledesc": [".tableinfo.0000000001.9"],
     }
@@ -75,14 +78,15 @@ def test_the_newest_file_counts_and_a_later_one_says_that_the_table_was_altered(
     def pages(_: WebHdfs, path: str) -> Any:
         if path not in files:
             raise Refused("FileNotFoundException", path)
-        yield [{"pathSuffix": name, "modificationTime": 7} for name in files[path]]
+        length = len(two if "/v/" in path else one)
+        yield [{"pathSuffix": name, "modificationTime": 7, "length": length} for name in files[path]]
 
     def start_of(_: WebHdfs, path: str) -> tuple[bytes, int]:
         return tableinfo({path.rpartition("/")[2][11:21]: FAMILY}, {}), 9
 
     monkeypatch.setattr(WebHdfs, "pages", pages)
     monkeypatch.setattr(WebHdfs, "start_of", start_of)
-    rows = table_rows(HdfsEndpoint(("http://nn:9870",), "me"), "/hbase", ["ns:t", "u", "gone"])
+    rows = table_rows(HdfsEndpoint(("http://nn:9870",), "me"), "/hbase", ["ns:t", "u", "v", "gone"])
     found = {row["table"]: json.loads(row["detail"]) for row in rows}
     assert {table: list(detail["families"]) for table, detail in found.items()} == {
         "ns:t": ["0000000003"],

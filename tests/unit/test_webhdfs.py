@@ -67,6 +67,8 @@ class FakeHdfs:
     """What happens once an operation was answered."""
     state: str = ""
     """What its JMX says; empty: nothing."""
+    cut: str = ""
+    """A folder of which no page has an entry, or a file of which only the first line comes."""
     redirected: str = ""
     """More of what it sends DataNodes."""
     pool: str = ""
@@ -98,7 +100,7 @@ class FakeHdfs:
         if op == "OPEN" and "noredirect" in query:
             return 200, {"Location": f"{self.url}/webhdfs/v1{path}?op=CONTENT"}
         if op == "CONTENT":
-            data = self.files[path]
+            data = self.files[path].splitlines(keepends=True)[0] if path == self.cut else self.files[path]
             self.after.get(op, lambda: None)()
             return 200, data
         if op == "DATA":
@@ -108,8 +110,9 @@ class FakeHdfs:
         if op == "LISTSTATUS":
             return 200, {"FileStatuses": {"FileStatus": entries}}
         left = [e for e in entries if not query.get("startAfter") or e["pathSuffix"] > query["startAfter"][0]]
-        listing = {"FileStatuses": {"FileStatus": left[:PAGE]}}
-        return 200, {"DirectoryListing": {"partialListing": listing, "remainingEntries": max(0, len(left) - PAGE)}}
+        page = 0 if path == self.cut else PAGE
+        listing = {"FileStatuses": {"FileStatus": left[:page]}}
+        return 200, {"DirectoryListing": {"partialListing": listing, "remainingEntries": max(0, len(left) - page)}}
 
     @staticmethod
     def below(path: str, folder: str) -> bool:
@@ -244,6 +247,17 @@ def test_a_folder_that_goes_while_the_tree_is_listed_is_told(fake: FakeHdfs) -> 
     gone = {row["path"]: row["state"] for row in ours if row["path"] == "/data/b"}
     assert gone == {"/data/b": "unreadable"}
     assert "/data/b" not in {row["path"] for row in theirs}
+
+
+def test_a_listing_that_ends_too_early_is_told(fake: FakeHdfs) -> None:
+    """By a gateway that cuts answers: the rest of the folder is not known to be empty."""
+    fake.cut = "/data/b"
+    (folder,) = [row for row in rows(source(fake)) if row["state"]]
+    assert folder["path"] == "/data/b"
+    with pytest.raises(ConnectionFailed, match="with 5 entries left"):
+        rows(source(fake, tolerant=False))
+    with pytest.raises(Refused):
+        WebHdfs(HdfsEndpoint((fake.url,), "me")).entries("/data/b")
 
 
 @pytest.mark.parametrize("root", ["/data/b", "/data/[bc]", "/*/b"])
@@ -456,6 +470,18 @@ def test_the_trackers_spool(fake: FakeHdfs) -> None:
     assert read_spool(client, "/nowhere") == ()
     fake.refused = {"/spool"}
     with pytest.raises(ConnectionFailed, match="Permission denied"):
+        read_spool(client, "/spool")
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.growing.jsonl"])
+def test_a_spool_file_that_does_not_come_in_whole(fake: FakeHdfs, name: str) -> None:
+    """Its first rows are not all that it has."""
+    line = {"row": b"key".hex(), "cells": []}
+    fake.files[f"/spool/{name}"] = 2 * (json.dumps(line) + "\n").encode()
+    client = WebHdfs(HdfsEndpoint((fake.url,), "me"), patience_s=0)
+    assert len(read_spool(client, "/spool")) == 2
+    fake.cut = f"/spool/{name}"
+    with pytest.raises(ConnectionFailed, match="run again"):
         read_spool(client, "/spool")
 
 

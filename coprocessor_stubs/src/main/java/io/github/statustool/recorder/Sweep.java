@@ -1,5 +1,6 @@
 package io.github.statustool.recorder;
 
+import io.github.statustool.state.Bits;
 import io.github.statustool.state.Ids;
 import io.github.statustool.state.Settings;
 import io.github.statustool.state.StateRow;
@@ -128,7 +129,7 @@ final class Sweep {
   }
 
   private static List<StoredRow> all(StateStore store) throws IOException {
-    return store.scan(ServerRow.TYPE, ServerRow.NAME, ServerRow.FINAL_MS, ServerRow.GONE_MS);
+    return store.scan(ServerRow.TYPE, ServerRow.NAME, ServerRow.FLUSHED_MS, ServerRow.FINAL_MS, ServerRow.GONE_MS);
   }
 
   /** Returns servers that have gone, and for the coverages some live ones that are not known to have a row. */
@@ -157,12 +158,20 @@ final class Sweep {
   private void markGone(StateStore store, List<StoredRow> rows, Set<String> live) throws IOException {
     for (StoredRow row : rows) {
       byte[] name = row.value(ServerRow.NAME);
-      boolean settled = row.value(ServerRow.FINAL_MS) != null || row.value(ServerRow.GONE_MS) != null;
+      boolean settled = row.value(ServerRow.FINAL_MS) != null || isMarked(row);
       if (name != null && !settled && !live.contains(text(name))) {
         long now = clock.getAsLong();
-        store.putIf(new StateRow(row.key).add(ServerRow.GONE_MS, now, now), ServerRow.GONE_MS, null);
+        store.putIf(new StateRow(row.key).add(ServerRow.GONE_MS, now, now), ServerRow.GONE_MS,
+            row.value(ServerRow.GONE_MS));
       }
     }
+  }
+
+  /** Returns true if a server has not flushed since it was marked: one that has was alive. */
+  private static boolean isMarked(StoredRow row) {
+    byte[] gone = row.value(ServerRow.GONE_MS);
+    byte[] flushed = row.value(ServerRow.FLUSHED_MS);
+    return gone != null && (flushed == null || Bits.getLong(gone, 0) >= Bits.getLong(flushed, 0));
   }
 
   private static Set<String> names(Collection<ServerName> servers) {

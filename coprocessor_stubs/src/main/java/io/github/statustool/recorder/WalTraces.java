@@ -53,10 +53,14 @@ public final class WalTraces implements Sweep.Traces {
     return shown.get();
   }
 
-  /** Returns true if the server's folder is empty. A live server has its current WAL there. */
+  /**
+   * Returns true if the server's folder is empty. A live server has its current WAL there.
+   *
+   * @throws IOException also if it is gone, as of a server that has just crashed
+   */
   private boolean hasEmptyFolder(String server) throws IOException {
     Path folder = new Path(root(), HConstants.HREGION_LOGDIR_NAME + Path.SEPARATOR + server);
-    return fileSystem().exists(folder) && !anyIn(folder, name -> true);
+    return !fileSystem().listStatusIterator(folder).hasNext();
   }
 
   /**

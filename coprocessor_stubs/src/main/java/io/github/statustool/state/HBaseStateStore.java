@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -15,6 +16,8 @@ import java.util.concurrent.TimeoutException;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.ClusterMetrics;
+import org.apache.hadoop.hbase.ClusterMetrics.Option;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.client.AdvancedScanResultConsumer;
@@ -229,9 +232,23 @@ public final class HBaseStateStore implements StateStore, Closeable {
     }
   }
 
+  /** Asks in one call: HBase's master reads its balancer's switch before its servers. */
   @Override
   public Collection<ServerName> liveServers() throws IOException {
-    return await(connection.getAdmin().getRegionServers());
+    return known(await(connection.getAdmin().getClusterMetrics(EnumSet.of(Option.BALANCER_ON, Option.SERVERS_NAME))));
+  }
+
+  /**
+   * Returns the region servers that HBase's master knows. One that starts answers with none or some of them; it has a
+   * switch for its balancer only once it has them all.
+   *
+   * @throws IOException if the master is starting: whoever is missing would be recorded as gone
+   */
+  static Collection<ServerName> known(ClusterMetrics metrics) throws IOException {
+    if (metrics.getBalancerOn() == null) {
+      throw new IOException("the HBase master is starting and does not know its region servers yet");
+    }
+    return metrics.getServersName();
   }
 
   @Override

@@ -274,6 +274,26 @@ class SweepTest {
     assertNull(goneMs(PASSER_BY.getServerName()));
   }
 
+  /** As trackers of before marked it while the HBase master started. */
+  @Test
+  void aServerThatHasFlushedSinceItWasMarkedIsMarkedAnewWhenItIsGone() throws IOException {
+    tracked(PASSER_BY.getServerName());
+    sweep.run(store, WRITERS);
+    long marked = now;
+    byte[] key = new ServerRole(ServerRole.WRITER, PASSER_BY.getServerName(), now).key();
+    store.live.add(PASSER_BY);
+    now += 60_000;
+    store.put(List.of(new StateRow(key).add(ServerRow.FLUSHED_MS, now, now)));
+    sweep.run(store, WRITERS);
+    assertEquals(marked, goneMs(PASSER_BY.getServerName()));
+    store.live.clear();
+    long gone = now += 60_000;
+    for (int sweeps = 0; sweeps < 2; sweeps++, now += 60_000) {
+      sweep.run(store, WRITERS);
+      assertEquals(gone, goneMs(PASSER_BY.getServerName()));
+    }
+  }
+
   @Test
   void aTrackedServerMayComeAndGo() throws IOException {
     sweep.run(store, WRITERS);

@@ -14,7 +14,9 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Collectors;
 import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.ClusterMetricsBuilder;
 import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.client.Delete;
 import org.apache.hadoop.hbase.client.Mutation;
 import org.apache.hadoop.hbase.client.RowMutations;
@@ -62,5 +64,14 @@ class HBaseStateStoreTest {
     assertFalse(closed.get());
     opening.complete(() -> closed.set(true));
     assertTrue(closed.get());
+  }
+
+  /** In what it answers meanwhile, live servers are missing. */
+  @Test
+  void aMasterThatStartsIsNotAskedWhoLives() throws IOException {
+    List<ServerName> some = List.of(ServerName.valueOf("a.example.org,16020,1700000000000"));
+    ClusterMetricsBuilder starting = ClusterMetricsBuilder.newBuilder().setServerNames(some);
+    assertThrows(IOException.class, () -> HBaseStateStore.known(starting.build()));
+    assertEquals(some, HBaseStateStore.known(starting.setBalancerOn(false).build()));
   }
 }
