@@ -47,8 +47,7 @@ CHANGING_S = 30.0
 POLL_S = 0.5
 MOST_MARKS = 20
 _MAY_BE_QUEUED = {
-    "older-than-tracker",
-    "pruned",
+    *("older-than-tracker", "pruned", "unstamped", "contradiction"),
     *(code for code, status in STREAM_CODES.items() if status is not Status.COMPLETE),
 }
 """Codes of streams that may not have arrived in whole, and of entries that are in no stream.

@@ -73,7 +73,10 @@ def test_a_server_in_doubt_is_one_of_every_table() -> None:
 
 @pytest.mark.parametrize(
     "code",
-    ["older-than-tracker", "pruned", *(code for code, status in STREAM_CODES.items() if status is not Status.COMPLETE)],
+    [
+        *("older-than-tracker", "pruned", "unstamped", "contradiction"),
+        *(code for code, status in STREAM_CODES.items() if status is not Status.COMPLETE),
+    ],
 )
 def test_what_may_be_in_a_queue_is_not_compared(code: str) -> None:
     assert _waiting_for_queues(["a"], outcome(("a", code))) == {"a"}
