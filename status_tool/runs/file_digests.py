@@ -20,7 +20,14 @@ from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.digests.compare import Result, TableVerdict
 from status_tool.digests.counted import NOT_COUNTED, RowsCounted
 from status_tool.digests.digest import Family, Sums
-from status_tool.digests.families import Comparable, DescribedCluster, comparable, nothing_lasting, require_described
+from status_tool.digests.families import (
+    Comparable,
+    DescribedCluster,
+    comparable,
+    nothing_lasting,
+    require_described,
+    require_same_cluster,
+)
 from status_tool.digests.keys import Interval, TableRange, chunks, cut, tiles
 from status_tool.digests.requests import Asked, Requests
 from status_tool.digests.wire import REQUEST_TABLES, Query
@@ -126,6 +133,7 @@ def digest_rows(
     peers = [parse_peer(row["detail"]) for row in known if row["kind"] == "peer"]
     with ZooKeeper(settings.zookeeper()) as zookeeper:
         cluster = DescribedCluster(settings, zookeeper.cluster_id(), details)
+        require_same_cluster(settings, zookeeper)
     hows = {table: _described(cluster, table, peers) for table in tables}
     for some in chunks(tables, REQUEST_TABLES):
         say(

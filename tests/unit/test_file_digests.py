@@ -106,6 +106,7 @@ def test_families_that_no_peer_ships_are_not_digested(monkeypatch: pytest.Monkey
     rows: list[Any] = [*peers, {"kind": "table", "table": "t", "detail": json.dumps(detail)}]
     zookeeper = nullcontext(SimpleNamespace(cluster_id=lambda: "m"))
     monkeypatch.setattr(file_digests, "ZooKeeper", lambda _: zookeeper)
+    monkeypatch.setattr(file_digests, "require_same_cluster", lambda *_: None)
     monkeypatch.setattr(file_digests, "_digested", lambda _, hows, *__: [hows])
     settings: Any = SimpleNamespace(zookeeper=lambda: None)
     (hows,) = cast(Any, digest_rows(settings, ["t"], rows, lambda _: None))
