@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import islice
 
 from status_tool.digests.counted import NOT_COUNTED, RowsCounted
 from status_tool.digests.coverage import Coverage
@@ -21,6 +20,7 @@ from status_tool.digests.families import Comparable, DescribedCluster, nothing_l
 from status_tool.digests.keys import Interval, TableRange, chunks, cut, tiles
 from status_tool.digests.requests import Asked, Requests
 from status_tool.digests.wire import REQUEST_TABLES, Query
+from status_tool.errors import ConnectionFailed
 from status_tool.printable import counted
 from status_tool.sources.state_table import now_ms
 from status_tool.vocabulary.header import SIDES
@@ -149,12 +149,10 @@ def compare(
         both = tuple(stack.enter_context(Requests(side.settings, asked, stop)) for side in (master, slave))
         found = _Comparison(table, (both[0], both[1]), pool, limits, counted, shipped_until).run()
     sides = [_side(cluster, table, how) for cluster in (master, slave)]
-    listed = (cell for one in found.confirmed for cell in differences(table, one.interval, how.families, *sides))
-    cells = tuple(islice(listed, limits.max_problems))
-    is_all = found.is_all and next(listed, None) is None
+    cells, is_all, unlisted = _listed(table, found, how, sides, limits.max_problems)
     verdict, reasons = _verdict(found, how)
     where = tuple(pair.interval for pair in found.confirmed)
-    return Result(table, verdict, names, found.sums, cells, is_all, reasons, how.notices, where)
+    return Result(table, verdict, names, found.sums, cells, is_all, (*reasons, *unlisted), how.notices, where)
 
 
 def equal_at_once(
@@ -215,6 +213,22 @@ def _names(how: Comparable) -> tuple[str, ...]:
 def _side(cluster: DescribedCluster, table: str, how: Comparable) -> TableSide:
     there = cluster.tables.get(table, {})
     return TableSide(cluster.settings.thrift(), tuple(name for name in how.families if name.decode() in there))
+
+
+def _listed(
+    table: str, found: _Findings, how: Comparable, sides: Sequence[TableSide], most: int
+) -> tuple[tuple[Difference, ...], bool, tuple[str, ...]]:
+    """Return the cells that differ, whether these are all, and why some cannot be read: they differ all the same."""
+    cells = list[Difference]()
+    try:
+        for one in found.confirmed:
+            for cell in differences(table, one.interval, how.families, *sides):
+                if len(cells) == most:
+                    return tuple(cells), False, ()
+                cells.append(cell)
+    except ConnectionFailed as error:
+        return tuple(cells), False, (f"not all cells that differ can be read: {error}",)
+    return tuple(cells), found.is_all, ()
 
 
 def _verdict(found: _Findings, how: Comparable) -> tuple[TableVerdict, tuple[str, ...]]:

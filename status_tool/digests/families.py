@@ -15,6 +15,7 @@ from status_tool.digests.digest import FOREVER, Family
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.rules.descriptors import TTL_FOREVER
 from status_tool.rules.peers import PeerFacts, leads_to, parse_peer, shipped, ships
+from status_tool.sources import meta
 from status_tool.sources.state_table import StateTable, now_ms
 from status_tool.vocabulary.details import fits, is_flag, is_number, is_text
 
@@ -68,10 +69,11 @@ def require_described(families: Iterable[Any], where: str) -> None:
 
 def describe(settings: Settings, tables: Sequence[str], say: Callable[[str], None]) -> DescribedCluster:
     """Let the trackers record the tables, and read the result. Raises `ConfigurationError` and `ConnectionFailed`."""
-    with ZooKeeper(settings.zookeeper()) as zookeeper:
-        cluster_id = zookeeper.cluster_id()
     state = StateTable(settings.thrift(), settings.state_table)
     state.require()
+    with ZooKeeper(settings.zookeeper()) as zookeeper:
+        cluster_id = zookeeper.cluster_id()
+        require_same_cluster(settings, zookeeper)
     barrier = state.put_barrier()
     say("waiting for the descriptors of the tables")
     deadline = time.monotonic() + DESCRIBED_S
@@ -89,6 +91,22 @@ def describe(settings: Settings, tables: Sequence[str], say: Callable[[str], Non
     for table in tables:
         require_described(found.get(table, {}).values(), f"the cluster at {settings.zookeeper()}")
     return DescribedCluster(settings, cluster_id, found)
+
+
+def require_same_cluster(settings: Settings, zookeeper: ZooKeeper) -> None:
+    """Raise `ConfigurationError` unless the Thrift server is that of the cluster to which ZooKeeper gives its id.
+
+    Rows of the master that are read from the slave would be equal.
+    """
+    endpoint = settings.thrift()
+    hosts = {region.server for region in meta.open_regions(endpoint, [settings.state_table])}
+    zookeeper.sync()
+    if hosts.isdisjoint(zookeeper.live_servers()):
+        raise ConfigurationError(
+            f"the Thrift server at {endpoint} is not that of the HBase at {settings.zookeeper()}, whose live region "
+            "servers do not have its state table: name the right one (--thrift, --master-thrift HOST:PORT; an address "
+            "0.0.0.0 in site files stands for this host); if a region server has just died, run again"
+        )
 
 
 def describe_both(

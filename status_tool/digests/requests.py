@@ -20,10 +20,11 @@ from types import TracebackType
 from typing import Self
 
 from status_tool.clients.config import Settings, ThriftEndpoint
-from status_tool.clients.thrift import connection, scan
+from status_tool.clients.thrift import Cells, connection, scan
 from status_tool.digests.counted import NOT_COUNTED, RowsCounted
 from status_tool.digests.coverage import Coverage
-from status_tool.digests.digest import Sums
+from status_tool.digests.digest import FOREVER, Sums
+from status_tool.digests.families import CLOCKS_MS
 from status_tool.digests.keys import Interval, TableRange, limit, spans
 from status_tool.digests.request_rows import AnswerRow, PageRow, ProgressRow, RequestRow
 from status_tool.digests.wire import PAGE_RANGES, Answer, DamagedAnswer, Query, Range, answers, page, request
@@ -31,6 +32,7 @@ from status_tool.errors import ConnectionFailed, StatusToolError
 from status_tool.printable import counted
 from status_tool.sources import codec, meta
 from status_tool.sources.meta import HostedRegion
+from status_tool.sources.state_table import now_ms
 from status_tool.vocabulary.ids import as_hex, origin_id
 from status_tool.vocabulary.state_rows import FAMILY, BarrierRow, column
 
@@ -163,6 +165,7 @@ class Requests:
         self._state_table = settings.state_table
         self.name = settings.state_table + REQUESTS_SUFFIX
         self._tables = frozenset(question.tables)
+        self._expires = any(one.oldest != FOREVER for asked in question.tables.values() for one in asked.values())
         self._request = request(question)
         self._id = os.urandom(16)
         self._servers: dict[str, _Server] = {}
@@ -295,6 +298,7 @@ class Requests:
             self._endpoint, self.name, server.next_answer, self._key(AnswerRow.TYPE, server.origin, "g")
         ):
             server.next_answer = key + b"\0"
+            self._require_clock(cells)
             server.heard_at, server.has_spoken = time.monotonic(), True
             _SILENT.discard(name)
             if self._rings == 1 and all(one.has_spoken for one in self._servers.values()):
@@ -303,6 +307,14 @@ class Requests:
                 yield from answers(codec.raw(cells, AnswerRow.ANSWERS) or b"")
             except DamagedAnswer as error:
                 raise ConnectionFailed(f"{name} sent an answer that cannot be parsed ({error})") from None
+
+    def _require_clock(self, cells: Cells) -> None:
+        """Raise `ConnectionFailed` if this host's clock, by which cells with a TTL are left out, is not HBase's."""
+        if self._expires and abs(now_ms() - max(moment for _, moment in cells.values())) > CLOCKS_MS:
+            raise ConnectionFailed(
+                f"the clocks of this host and of the HBase behind {self._endpoint} differ by more than "
+                f"{CLOCKS_MS // 60_000} minutes, so that it is not known which cells expire soon (TTL): set them (NTP)"
+            )
 
     def is_silent(self, name: str) -> bool:
         """Return True if a server has neither answered nor reported progress for a while."""

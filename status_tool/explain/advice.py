@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from status_tool.printable import iso, printable_key
 from status_tool.rules.context import RunContext
 from status_tool.rules.segments import SINCE_MARGIN_MS, latest
+from status_tool.rules.sides import LOCAL_POOL
 from status_tool.vocabulary.codes import CODES, Copy, repaired_by
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Repair
+from status_tool.vocabulary.selection import LOCAL
 
 PEER_PLACEHOLDER = "<slave quorum:port:/znode>"
 MASTER_PLACEHOLDER = "<master quorum:port:/znode>"
@@ -89,14 +91,18 @@ def copy_of_file(finding: Finding, context: RunContext) -> str:
     """Return the DistCp call that replaces the slave's file by the master's, quoted for a shell; empty if none helps.
 
     It keeps block size and checksum type (`-pbc`): otherwise the checksums could not be compared afterwards. A
-    nameservice that both clusters call by one name says nothing, so placeholders stand for it.
+    nameservice that both clusters call by one name says nothing, so placeholders stand for it. DistCp runs on other
+    hosts, which do not have the local folders of this one.
     """
     if finding.path is None or finding.code not in FILE_COPIES:
+        return ""
+    there = context.scope.path_map.to_slave(finding.path)
+    if there.startswith(LOCAL) or LOCAL_POOL in (context.master.hdfs_pool_id, context.slave.hdfs_pool_id):
         return ""
     ours, theirs = context.master.filesystem, context.slave.filesystem
     if ours == theirs:
         ours = theirs = ""
-    files = ((ours or FILESYSTEM_PLACEHOLDER) + finding.path, (theirs or SLAVE_FILESYSTEM_PLACEHOLDER) + finding.path)
+    files = ((ours or FILESYSTEM_PLACEHOLDER) + finding.path, (theirs or SLAVE_FILESYSTEM_PLACEHOLDER) + there)
     return f"hadoop distcp -overwrite -pbc {' '.join(map(shlex.quote, files))}"
 
 

@@ -47,8 +47,7 @@ CHANGING_S = 30.0
 POLL_S = 0.5
 MOST_MARKS = 20
 _MAY_BE_QUEUED = {
-    "older-than-tracker",
-    "pruned",
+    *("older-than-tracker", "pruned", "unstamped", "contradiction"),
     *(code for code, status in STREAM_CODES.items() if status is not Status.COMPLETE),
 }
 """Codes of streams that may not have arrived in whole, and of entries that are in no stream.
@@ -56,6 +55,7 @@ _MAY_BE_QUEUED = {
 Not of bulk loads: FILE's digests are to prove one although nobody knows any more what is in a queue.
 """
 _ABSENT = "the slave does not have it"
+_GONE = "they changed again before they could be listed"
 CompareOne = Callable[[threading.Event, str], Result]
 """Compares a table; the event ends it."""
 
@@ -351,7 +351,7 @@ def _proofs(results: Mapping[str, Result], pending: frozenset[str], master: Sett
             regions = list(meta.open_regions(master.thrift(), (name,)))
             differing |= {one.encoded for one in regions if _holds_any(one, result)}
             findings += [_finding(name, one, regions) for one in result.differences] or [
-                Finding("differs", table=name, note="rows differ, but changed again before they could be listed")
+                Finding("differs", table=name, note="; ".join(("rows differ", *(result.reasons or (_GONE,)))))
             ]
             if not result.is_all:
                 notices.append(f"table {name}: not all cells that differ are listed (--max-problems)")

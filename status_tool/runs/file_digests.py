@@ -20,13 +20,20 @@ from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.digests.compare import Result, TableVerdict
 from status_tool.digests.counted import NOT_COUNTED, RowsCounted
 from status_tool.digests.digest import Family, Sums
-from status_tool.digests.families import Comparable, DescribedCluster, comparable, nothing_lasting, require_described
+from status_tool.digests.families import (
+    Comparable,
+    DescribedCluster,
+    comparable,
+    nothing_lasting,
+    require_described,
+    require_same_cluster,
+)
 from status_tool.digests.keys import Interval, TableRange, chunks, cut, tiles
 from status_tool.digests.requests import Asked, Requests
 from status_tool.digests.wire import REQUEST_TABLES, Query
 from status_tool.errors import ConnectionFailed
 from status_tool.rules.origins import judge_origins
-from status_tool.rules.peers import ships
+from status_tool.rules.peers import PeerFacts, parse_peer, shipped, ships
 from status_tool.rules.queue_proofs import queue_facts
 from status_tool.rules.tables import TableQuestion, judge_tables, table_ages
 from status_tool.runs.question import SideFacts
@@ -121,10 +128,13 @@ def digest_rows(
 
     Raises `ConnectionFailed` without an answer.
     """
-    details = {row["table"]: json.loads(row["detail"])["families"] for row in rows if row["kind"] == "table"}
+    known = list(rows)
+    details = {row["table"]: json.loads(row["detail"])["families"] for row in known if row["kind"] == "table"}
+    peers = [parse_peer(row["detail"]) for row in known if row["kind"] == "peer"]
     with ZooKeeper(settings.zookeeper()) as zookeeper:
         cluster = DescribedCluster(settings, zookeeper.cluster_id(), details)
-    hows = {table: _described(cluster, table) for table in tables}
+        require_same_cluster(settings, zookeeper)
+    hows = {table: _described(cluster, table, peers) for table in tables}
     for some in chunks(tables, REQUEST_TABLES):
         say(
             f"digesting the rows of {printable.counted(len(some), 'table')} ({some[0]}{', …' if len(some) > 1 else ''})"
@@ -132,8 +142,10 @@ def digest_rows(
         yield from _digested(cluster, {table: hows[table] for table in some}, counted, stop)
 
 
-def _described(cluster: DescribedCluster, table: str) -> Comparable:
-    families = [name for name, family in cluster.tables[table].items() if family.get("scope")]
+def _described(cluster: DescribedCluster, table: str, peers: Sequence[PeerFacts]) -> Comparable:
+    # What no peer ships no slave has. Of families that only some ship, nobody knows whose slave will ask.
+    replicated = {table: [name for name, family in cluster.tables[table].items() if family.get("scope")]}
+    families = sorted({name for peer in peers for name in shipped(peer, replicated).get(table, ())})
     require_described((cluster.tables[table][name] for name in families), "the master")
     # The slave's descriptors are not known here: what keeps less there is not equal, and no more is said of it.
     return comparable(cluster, cluster, table, families, ())

@@ -241,8 +241,9 @@ def disprove(
 ) -> RowProofs:
     """Return what samples decide against the streams of tables that these prove.
 
-    Only where the application was shut down before the samples were taken, both sides keep the same cells, they are
-    still not equal, and nothing newer than FILE has arrived after that. `master_rows` reads FILE's rows of some kinds,
+    Only where the application was shut down before the samples were taken, nobody is known to have written to the table
+    since, or to the slave's, both sides keep the same cells, they are still not equal, and nothing newer than FILE has
+    arrived after that. `master_rows` reads FILE's rows of some kinds,
     `slave_segments` the slave's `segment` rows anew. Raises `ConnectionFailed`.
     """
     found = _contradicted(question, outcome, repeated, filed_samples(master_rows("sample")))
@@ -265,7 +266,8 @@ def _contradicted(
 ) -> dict[str, FiledTable]:
     """Return the unequal ranges of tables that had been at rest and that the streams prove."""
     groups = outcome.overview.groups if outcome.overview is not None else ()
-    doubted = {group.table for group in groups}
+    later = outcome.hbase.later if outcome.hbase is not None else ()
+    doubted = {group.table for group in groups} | {one.table for one in later} | _written_by_others(outcome, question)
     shutdown_ms = question.master.shutdown_ms
     if shutdown_ms is None or None in doubted:
         return {}
@@ -276,6 +278,12 @@ def _contradicted(
         if shutdown_ms < table.cut_ms and part.table not in doubted and shipped == table.families.keys():
             found.setdefault(part.table, table.of({})).ranges[part.interval] = table.ranges[part.interval]
     return found
+
+
+def _written_by_others(outcome: Outcome, question: Question) -> set[str | None]:
+    """Return the tables in which others than the master leave differences on the slave, as where it ships them back."""
+    written = {table for table, seen in outcome.seen.items() if seen["written_ms"] is not None}
+    return {*(written - question.scope.accepted_drift)}
 
 
 def _described(settings: Settings, rows: Iterable[Row]) -> DescribedCluster:

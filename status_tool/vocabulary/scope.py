@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from status_tool.vocabulary.names import is_system, namespace_of, plain_name
+from status_tool.vocabulary.selection import PathMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +86,5 @@ class Scope:
     """Tables of which the slave forgot what it kept before this run (`--forget`): a word for them is given anew."""
     offline: bool = False
     """True if the slave's side is from a file, too, so that it may be older than the master's."""
+    path_map: PathMap = field(default_factory=PathMap)
+    """Where the master's files are on the slave."""

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from status_tool.clients.config import Settings
+from status_tool.clients.config import Settings, SiteConfig
 from status_tool.digests.compare import Result, TableVerdict
 from status_tool.digests.differences import MISSING, Difference
 from status_tool.digests.digest import FOREVER, Family
-from status_tool.digests.families import DescribedCluster
+from status_tool.digests.families import DescribedCluster, require_same_cluster
 from status_tool.digests.keys import Interval
 from status_tool.digests.requests import _Bell
-from status_tool.errors import ConnectionFailed
+from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.runs import compare_rows
 from status_tool.runs.compare_rows import (
     RowComparison,
@@ -73,7 +74,10 @@ def test_a_server_in_doubt_is_one_of_every_table() -> None:
 
 @pytest.mark.parametrize(
     "code",
-    ["older-than-tracker", "pruned", *(code for code, status in STREAM_CODES.items() if status is not Status.COMPLETE)],
+    [
+        *("older-than-tracker", "pruned", "unstamped", "contradiction"),
+        *(code for code, status in STREAM_CODES.items() if status is not Status.COMPLETE),
+    ],
 )
 def test_what_may_be_in_a_queue_is_not_compared(code: str) -> None:
     assert _waiting_for_queues(["a"], outcome(("a", code))) == {"a"}
@@ -200,3 +204,16 @@ def test_rows_that_may_still_change_are_not_compared_before_the_streams(
     proofs = asked.proofs(outcome(("b", "gap")))
     assert sorted(compared) == (["a", "b", "c"] if drained else ["a", "c"])
     assert proofs.equal == set(compared)
+
+
+@pytest.mark.parametrize(("live", "is_refused"), [("slave,16020,1", False), ("master,16020,1", True)])
+def test_rows_of_another_cluster_than_zookeepers_are_not_the_masters(
+    live: str, is_refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The master's site files may have its Thrift server listen at 0.0.0.0: on the slave's host that is the slave's."""
+    hosted = HostedRegion("r", b"", b"", "slave,16020,1", 1, "replicationstate")
+    monkeypatch.setattr("status_tool.sources.meta.open_regions", lambda *_: iter([hosted]))
+    site = SiteConfig({"hbase.regionserver.thrift.ipaddress": "0.0.0.0", "hbase.zookeeper.quorum": "master"})
+    zookeeper: Any = SimpleNamespace(sync=lambda: None, live_servers=lambda: [live])
+    with nullcontext() if not is_refused else pytest.raises(ConfigurationError, match=r"127\.0\.0\.1:9090 is not that"):
+        require_same_cluster(Settings(site), zookeeper)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -11,8 +13,10 @@ from status_tool.clients.zookeeper import Peer
 from status_tool.digests.compare import TableVerdict
 from status_tool.digests.digest import Family
 from status_tool.digests.keys import Interval
+from status_tool.runs import file_digests
 from status_tool.runs.file_digests import (
     compare_with_file,
+    digest_rows,
     doubtful_tables,
     equal_to_file,
     filed_tables,
@@ -91,6 +95,22 @@ def test_only_what_the_master_cannot_prove_is_digested() -> None:
     assert shipped_tables(master, TableFilter()) == ["a", "b", "c"]
     assert doubtful_tables(master, [load, split], rows, TableFilter()) == ["b", "c"]
     assert doubtful_tables(master, [load], rows, TableFilter(frozenset({"a", "b"}))) == ["b"]
+
+
+def test_families_that_no_peer_ships_are_not_digested(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No slave would have their rows, so that none could have all that was digested."""
+    described = {"versions": 1, "ttl": 2**31 - 1, "min_versions": 0, "keep_deleted": "", "new_version_behavior": False}
+    detail = {"families": {name: described | {"scope": int(name != "h")} for name in "fgh"}}
+    narrow = {"replicate_all": False, "table_cfs": {"t": ["f"]}}
+    peers = [PEER | {"detail": json.dumps(json.loads(PEER["detail"]) | narrow)}]
+    rows: list[Any] = [*peers, {"kind": "table", "table": "t", "detail": json.dumps(detail)}]
+    zookeeper = nullcontext(SimpleNamespace(cluster_id=lambda: "m"))
+    monkeypatch.setattr(file_digests, "ZooKeeper", lambda _: zookeeper)
+    monkeypatch.setattr(file_digests, "require_same_cluster", lambda *_: None)
+    monkeypatch.setattr(file_digests, "_digested", lambda _, hows, *__: [hows])
+    settings: Any = SimpleNamespace(zookeeper=lambda: None)
+    (hows,) = cast(Any, digest_rows(settings, ["t"], rows, lambda _: None))
+    assert set(hows["t"].families) == {b"f"}
 
 
 def test_of_a_server_that_is_not_settled_every_table_is_doubtful() -> None:

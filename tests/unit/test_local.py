@@ -62,7 +62,10 @@ def test_an_export_and_its_copy(tmp_path: Path) -> None:
     for deep in ("--deep", "--deep=all"):
         assert check("2048", deep).exit_code == 0
     (tmp_path / "copy" / "sub" / "file 511").write_bytes(b"x" * 510 + b"y")
-    assert check("1024").exit_code == 1
+    result = check("1024")
+    assert result.exit_code == 1
+    (problem,) = result.json["problems"]
+    assert "distcp" not in problem["advice"], "DistCp runs on other hosts"
 
 
 @pytest.mark.spark

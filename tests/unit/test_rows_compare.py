@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -26,11 +27,13 @@ from status_tool.digests.compare import (
     equal_at_once,
 )
 from status_tool.digests.coverage import Coverage
+from status_tool.digests.differences import MISSING, Difference
 from status_tool.digests.digest import Family, Sums
 from status_tool.digests.families import Comparable
 from status_tool.digests.keys import Interval, TableRange, cut
 from status_tool.digests.requests import Asked, Requests, _Round
 from status_tool.digests.wire import Answer, Bucket, Range
+from status_tool.errors import ConnectionFailed
 from status_tool.sources.meta import HostedRegion
 from tests.row_digests import Cell, digest
 
@@ -297,6 +300,23 @@ def test_what_differs_is_narrowed(tampered: dict[str, bytes]) -> None:
         (pair,) = found.confirmed
         assert pair.interval.holds(b"r123", b"r123y")
         assert pair.is_leaf
+
+
+def test_cells_that_cannot_be_listed_differ_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by a user without READ: region servers digest all the same."""
+
+    def refused(*_: object) -> Iterator[Difference]:
+        yield Difference(b"r007", b"f", b"q", MISSING, 5)
+        raise ConnectionFailed("AccessDenied")
+
+    cluster: Any = SimpleNamespace(settings=SimpleNamespace(thrift=lambda: None), tables={})
+    monkeypatch.setattr(compare_module, "differences", refused)
+    monkeypatch.setattr(compare_module, "Requests", lambda *_: nullcontext())
+    found = compared(Side(numbered(30, r007=b"w")), Side(numbered(30)))
+    monkeypatch.setattr(_Comparison, "run", lambda _: found)
+    result = compare(cluster, cluster, "t", Comparable(FAMILIES, (), None), Limits(10))
+    assert (result.verdict, len(result.differences), result.is_all) == (TableVerdict.DIFFERS, 1, False)
+    assert "AccessDenied" in result.reasons[0]
 
 
 def test_what_becomes_equal_is_equal() -> None:

@@ -29,6 +29,7 @@ from status_tool.runs.write import Written, _samples, _unsampled
 from status_tool.sources.meta import HostedRegion
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.schema import NewRow, Row
+from status_tool.vocabulary.scope import Scope
 
 CUT_MS = 5_000
 PART = TableRange("t", Interval(b"a", b"k"))
@@ -113,6 +114,9 @@ class Slave:
         self.shipped = {"t": ("f",)}
         self.slave_family = dict(FAMILY)
         self.slave_seq = 7
+        self.written_ms: int | None = None
+        self.written_later: list[str] = []
+        self.accepted_drift = frozenset[str]()
 
     def repeat(self, _: object, filed: dict[str, Any], within_s: float) -> Repeated:
         self.asked.append(set(filed["t"].ranges))
@@ -136,9 +140,17 @@ class Slave:
         return cast(list[Row], [segment])
 
     def decide(self) -> Any:
-        question: Any = SimpleNamespace(master=SimpleNamespace(shutdown_ms=self.shutdown_ms), shipped=self.shipped)
+        question: Any = SimpleNamespace(
+            master=SimpleNamespace(shutdown_ms=self.shutdown_ms),
+            shipped=self.shipped,
+            scope=Scope(accepted_drift=self.accepted_drift),
+        )
         groups = [SimpleNamespace(table=table) for table in self.doubted]
-        outcome: Any = SimpleNamespace(overview=SimpleNamespace(groups=groups))
+        outcome: Any = SimpleNamespace(
+            overview=SimpleNamespace(groups=groups),
+            seen={"t": {"written_ms": self.written_ms}},
+            hbase=SimpleNamespace(later=[SimpleNamespace(table=table) for table in self.written_later]),
+        )
         small: Any = [{"kind": "table", "table": "t", "detail": _text({"families": {"f": self.slave_family}})}]
         repeated = Repeated((OTHER,), (PART,), 3)
         return disprove(SETTINGS, question, outcome, repeated, self.rows, small, self.segments)
@@ -181,14 +193,24 @@ def test_a_sample_that_differs_at_rest_decides_against_the_streams(slave: Slave)
         {"slave_family": {**FAMILY, "keep_deleted": "TRUE"}},
         {"slave_family": {"scope": 1}},
         {"slave_seq": 8},
+        {"written_ms": 1},
+        {"written_later": ["t"]},
     ],
 )
 def test_one_that_may_have_another_cause_does_not(slave: Slave, change: dict[str, Any]) -> None:
-    """Equal at the second look, perhaps written to since, not proven anyway, or kept otherwise on the slave."""
+    """Equal at the second look, perhaps written to since, not proven anyway, or kept otherwise on the slave.
+
+    A slave that ships a table back has it written to by its own clients; so may one of two masters.
+    """
     for name, value in change.items():
         setattr(slave, name, value)
     proofs = slave.decide()
     assert (proofs.differing, proofs.findings) == (frozenset(), ())
+
+
+def test_who_accepts_what_the_slaves_clients_write_is_told_of_differences_all_the_same(slave: Slave) -> None:
+    slave.written_ms, slave.accepted_drift = 1, frozenset({"t"})
+    assert slave.decide().differing == {"r1"}
 
 
 def test_the_notice_counts_what_is_equal_and_names_what_is_not() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import fnmatch
 import random
 import re
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,10 +15,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from status_tool.errors import UsageError
+from status_tool.explain.advice import copy_of_file
+from status_tool.rules.sides import LOCAL_POOL
 from status_tool.sources.crc import combine, crc32c
 from status_tool.spark.hdfs import mapped_paths
 from status_tool.spark.session import spark_session
+from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.schema import STATUS_SCHEMA
+from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.selection import (
     Exclusions,
     PathMap,
@@ -101,6 +107,26 @@ def test_path_map() -> None:
     for bad in (["/a"], ["a=/b"], ["/a=/b", "/a=/c"]):
         with pytest.raises(UsageError):
             PathMap.parse(bad)
+
+
+@pytest.mark.parametrize(
+    ("mapped", "pools", "copy"),
+    [
+        ((), ("BP-1", "BP-2"), "hdfs://a/data/x hdfs://b/data/x"),
+        (("/data=/copy",), ("BP-1", "BP-2"), "hdfs://a/data/x hdfs://b/copy/x"),
+        (("/data=file:///mnt",), ("BP-1", "BP-2"), ""),
+        ((), ("BP-1", LOCAL_POOL), ""),
+        ((), (LOCAL_POOL, "BP-2"), ""),
+    ],
+)
+def test_a_file_is_copied_to_where_it_is_looked_for(mapped: tuple[str, ...], pools: tuple[str, str], copy: str) -> None:
+    """Else the copy would overwrite what the slave has under the master's path. DistCp knows no disk of this host."""
+    master, slave = (
+        SimpleNamespace(filesystem=f"hdfs://{name}", hdfs_pool_id=pool) for name, pool in zip("ab", pools, strict=True)
+    )
+    context: Any = SimpleNamespace(master=master, slave=slave, scope=Scope(path_map=PathMap.parse(mapped)))
+    found = copy_of_file(Finding("file-differs", path="/data/x"), context)
+    assert found == (f"hadoop distcp -overwrite -pbc {copy}" if copy else "")
 
 
 def test_roots() -> None:

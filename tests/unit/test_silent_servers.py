@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -10,10 +12,14 @@ import pytest
 
 from status_tool.clients.config import Settings
 from status_tool.digests import requests
-from status_tool.digests.digest import Family
-from status_tool.digests.request_rows import ProgressRow
+from status_tool.digests.digest import FOREVER, Family
+from status_tool.digests.families import CLOCKS_MS
+from status_tool.digests.request_rows import AnswerRow, ProgressRow
 from status_tool.digests.requests import DEAD_S, SILENT_AGAIN_S, SILENT_S, Requests
-from status_tool.digests.wire import Query
+from status_tool.digests.wire import VERSION, Query
+from status_tool.errors import ConnectionFailed
+from status_tool.sources.state_table import now_ms
+from status_tool.vocabulary.state_rows import column
 
 SERVER = "rs1.example,16020,1"
 STEP_S = 0.5
@@ -62,3 +68,20 @@ def test_one_that_answers_after_all_is_waited_for_as_any_other(monkeypatch: pyte
     assert server.given_up_after() >= DEAD_S
     server.reported_ts = None
     assert server.given_up_after() == SILENT_S + STEP_S
+
+
+@pytest.mark.parametrize(
+    ("oldest", "off_ms", "is_refused"), [(5, 0, False), (5, CLOCKS_MS, True), (FOREVER, CLOCKS_MS, False)]
+)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_cells_of_a_ttl_are_chosen_by_no_clock_that_is_wrong(
+    sign: int, oldest: int, off_ms: int, is_refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is ahead by more than the TTL would leave all cells out, and the rest is equal."""
+    settings = SimpleNamespace(thrift=lambda: None, state_table="state")
+    asked = Requests(cast(Settings, settings), Query({"t": {b"f": Family(1, oldest)}}, bytes(16), 0))
+    written_ms = now_ms() + sign * (off_ms + 1_000)
+    answer = {column(AnswerRow.ANSWERS): (struct.pack(">bi", VERSION, 0), written_ms)}
+    monkeypatch.setattr(requests, "scan", lambda *_: iter([(AnswerRow.TYPE.encode(), answer)]))
+    with pytest.raises(ConnectionFailed, match="clock") if is_refused else nullcontext():
+        assert list(asked.hear(SERVER)) == []

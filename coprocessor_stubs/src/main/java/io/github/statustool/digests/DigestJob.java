@@ -163,8 +163,10 @@ final class DigestJob {
       if (!slice.reaches(range.stop) && !slice.isSample) {
         ranges.add(range.from(slice.end));
       }
-    } catch (IOException e) {
-      answer = DigestAnswer.refused(range, String.valueOf(e.getMessage()).split("\n", 2)[0]);
+    } catch (Throwable t) {
+      // Whatever it is: the tool waits for a range as long as this server works on the request.
+      String why = t instanceof IOException ? t.getMessage() : t.toString();
+      answer = DigestAnswer.refused(range, String.valueOf(why).split("\n", 2)[0]);
     }
     answers.add(answer);
     unsent += answer.size();
@@ -190,9 +192,9 @@ final class DigestJob {
     if (answers.isEmpty() || (!ranges.isEmpty() && now < answerAt && unsent < ANSWER_BYTES)) {
       return;
     }
-    table.put(List.of(new StateRow(key(AnswerRow.TYPE, origin + Bits.hex(nextAnswer)))
+    // Each attempt has a row of its own: the tool does not read one again that a failed attempt may have left.
+    table.put(List.of(new StateRow(key(AnswerRow.TYPE, origin + Bits.hex(nextAnswer++)))
         .add(AnswerRow.ANSWERS, DigestAnswer.cell(answers), StateRow.SERVER_TIME)));
-    nextAnswer++;
     answers.clear();
     unsent = 0;
     answerAt = now + ANSWER_MS;

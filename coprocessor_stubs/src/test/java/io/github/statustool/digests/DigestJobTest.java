@@ -153,6 +153,34 @@ class DigestJobTest {
     assertTrue(answers().get(0).contains(Bits.hex(Bits.utf8("the region has been opened anew"))));
   }
 
+  /** The tool may have read what the table took: it looks only behind that, and waits as long as the server works. */
+  @Test
+  void answersOfWhichNobodyKnowsWhetherTheTableTookThemAreWrittenBehindThese() throws IOException {
+    putRequest();
+    job.refresh(table, 0);
+    job.step((opened, request, rate, range) -> slice("k"));
+    job.step(null);
+    table.losesAnswers = true;
+    assertThrows(IOException.class, () -> job.send(table, 1_000));
+    table.losesAnswers = false;
+    job.step((opened, request, rate, range) -> slice(null));
+    job.send(table, 0);
+    assertEquals(Bits.hex(resource("answer.hex")), answers().get(1));
+    assertEquals(2, answers().size());
+  }
+
+  @Test
+  void aRangeThatCannotBeReadIsRefused() throws IOException {
+    putRequest();
+    job.refresh(table, 0);
+    job.step((opened, request, rate, range) -> {
+      throw new IllegalStateException("Invalid currKeyLen");
+    });
+    job.step(null);
+    job.send(table, 0);
+    assertTrue(answers().get(0).contains(Bits.hex(Bits.utf8("Invalid currKeyLen"))));
+  }
+
   @Test
   void withdrawnOrAbandonedItEnds() throws IOException {
     putRequest();

@@ -3,6 +3,7 @@ package io.github.statustool.digests;
 import io.github.statustool.state.Bits;
 import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StoredRow;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -13,6 +14,8 @@ import org.apache.hadoop.hbase.util.Bytes;
 public final class FakeRequestTable implements RequestTable {
   private final Map<String, StoredRow> rows = new TreeMap<>();
   int closed;
+  /** What is put is there, but nobody hears of it. */
+  boolean losesAnswers;
 
   @Override
   public synchronized StoredRow get(byte[] key) {
@@ -30,9 +33,12 @@ public final class FakeRequestTable implements RequestTable {
   }
 
   @Override
-  public synchronized void put(List<StateRow> written) {
+  public synchronized void put(List<StateRow> written) throws IOException {
     for (StateRow row : written) {
       row.columns().forEach(cell -> store(Bytes.toString(row.key), cell.qualifier, cell.value));
+    }
+    if (losesAnswers) {
+      throw new IOException("no answer in time");
     }
   }
 
