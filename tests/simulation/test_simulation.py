@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from tests.simulation.dice import STEP_BYTES, numbers
 from tests.simulation.random_runs import played, played_once
-from tests.simulation.steps import SWITCHES, Run
+from tests.simulation.steps import SWITCHES, BrokenPromise, Run
 
 RANDOM_STEPS = int(os.environ.get("SIMULATION_STEPS", "100000"))
 MACHINE_STEPS = 5_000
@@ -130,3 +130,27 @@ def test_what_nobody_can_see_is_this() -> None:
     here.advance(1)
     run.ask()
     assert (run.seen["complete"], run.seen["lost by a server that nobody knows"]) == (1, 1)
+
+
+def test_a_queue_that_somebody_removes_settles_its_server() -> None:
+    """The known limit (docs/correctness.md): without its queue a crashed server looks as if all had been shipped.
+
+    Its last entries are in no head, as it crashed before its next flush. If this fails because nothing is broken, the
+    limit is gone: say so there.
+    """
+    run = Run()
+    here = run.world
+    here.advance(40_000)
+    server = here.start_master(0, tracked=True)
+    run.beat()
+    here.host["a1"] = server
+    here.append("a1", 0, 0)
+    here.sync(server)
+    for key in [key for key in here.queues if key[0] == server.name]:
+        del here.queues[key]
+    here.crash(server, 0)
+    server.session = False
+    here.split(server, 0)
+    here.advance(1)
+    with pytest.raises(BrokenPromise, match="complete, but missing"):
+        run.ask()
