@@ -65,7 +65,8 @@ class LocalSource(Source):
 
     @staticmethod
     def _is_followed(path: str, root: str) -> bool:
-        return not (is_glob(root) and os.path.islink(path))
+        hides_matches = path.count("/") < root.count("/")
+        return hides_matches or not (is_glob(root) and os.path.islink(path))
 
     def _expand(self, root: str) -> list[str]:
         if not is_glob(root):
