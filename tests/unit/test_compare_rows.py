@@ -129,6 +129,16 @@ def test_a_difference_that_could_not_be_listed_is_one_all_the_same() -> None:
     assert proofs.findings[0].code == "differs"
 
 
+@pytest.mark.parametrize(
+    ("reasons", "why"), [((), "--max-problems"), (("cannot be read: AccessDenied",), "AccessDenied")]
+)
+def test_who_is_not_shown_all_cells_that_differ_is_told_why(reasons: tuple[str, ...], why: str) -> None:
+    cell = Difference(b"k", b"f", b"q", MISSING, master_ms=5)
+    some = Result("b", TableVerdict.DIFFERS, ("f",), differences=(cell,), is_all=False, reasons=reasons)
+    (notice,) = _proofs({"b": some}, frozenset(), MASTER, 10).notices
+    assert why in notice
+
+
 def test_a_first_look_that_fails_leaves_each_table_to_itself() -> None:
     """A few tables need none."""
 
