@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fnmatch
 import os
 import stat
@@ -139,8 +140,9 @@ def _matches(root: str) -> Iterator[str]:
                 names = fnmatch.filter(os.listdir(folder), segment) if is_glob(segment) else [segment]
             except (FileNotFoundError, NotADirectoryError):
                 continue
-            except OSError:
-                yield folder
+            except OSError as error:
+                if error.errno != errno.ELOOP:  # a link that leads nowhere
+                    yield folder
             else:
                 below += [os.path.join(folder, name) for name in names]
         found = below

@@ -172,7 +172,8 @@ def test_a_folder_that_hides_matches_of_a_glob_has_a_row(
 
 
 def test_a_link_that_hides_matches_of_a_glob_has_a_row(linked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A glob follows it, as it is no match itself."""
+    """A glob follows it, as it is no match itself. One that leads nowhere hides none."""
+    (linked / "loop").symlink_to("loop")
     allowed, link = os.listdir, f"{linked}/current"
 
     def listdir(path: str) -> list[str]:
