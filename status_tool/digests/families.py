@@ -98,15 +98,23 @@ def require_same_cluster(settings: Settings, zookeeper: ZooKeeper) -> None:
 
     Rows of the master that are read from the slave would be equal.
     """
-    endpoint = settings.thrift()
-    hosts = {region.server for region in meta.open_regions(endpoint, [settings.state_table])}
+    deadline = time.monotonic() + DESCRIBED_S
+    while not _serves_live_servers(settings, zookeeper):
+        if time.monotonic() > deadline:
+            raise ConfigurationError(
+                f"the Thrift server at {settings.thrift()} is not that of the HBase at {settings.zookeeper()}, whose "
+                "live region servers do not have its state table: name the right one (--thrift, --master-thrift "
+                "HOST:PORT; an address 0.0.0.0 in site files stands for this host); if a region server has just died, "
+                "run again"
+            )
+        time.sleep(0.5)
+
+
+def _serves_live_servers(settings: Settings, zookeeper: ZooKeeper) -> bool:
+    """Return True if a live server has a region of the Thrift server's state table; False also as one has just died."""
+    hosts = {region.server for region in meta.open_regions(settings.thrift(), [settings.state_table])}
     zookeeper.sync()
-    if hosts.isdisjoint(zookeeper.live_servers()):
-        raise ConfigurationError(
-            f"the Thrift server at {endpoint} is not that of the HBase at {settings.zookeeper()}, whose live region "
-            "servers do not have its state table: name the right one (--thrift, --master-thrift HOST:PORT; an address "
-            "0.0.0.0 in site files stands for this host); if a region server has just died, run again"
-        )
+    return not hosts.isdisjoint(zookeeper.live_servers())
 
 
 def describe_both(

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Self
 
 from status_tool.clients.config import Settings, ThriftEndpoint
-from status_tool.clients.thrift import Cells, connection, scan
+from status_tool.clients.thrift import connection, scan
 from status_tool.digests.counted import NOT_COUNTED, RowsCounted
 from status_tool.digests.coverage import Coverage
 from status_tool.digests.digest import FOREVER, Sums
@@ -180,6 +180,8 @@ class Requests:
             self._key(RequestRow.TYPE),
             {RequestRow.REQUEST: self._request, RequestRow.HEARTBEAT: (0).to_bytes(8, "big")},
         )
+        if self._expires:
+            self._require_clock()
         self._heart.start()
         return self
 
@@ -200,6 +202,20 @@ class Requests:
             # Another request, of this run or of another, may have been faster.
             if not self._has_table():
                 raise
+
+    def _require_clock(self) -> None:
+        """Raise `ConnectionFailed` if this host's clock, by which cells with a TTL are left out, is not HBase's.
+
+        By the request that was just put: an answer may be read long after it was written.
+        """
+        key = self._key(RequestRow.TYPE)
+        for _, cells in scan(self._endpoint, self.name, key, key + b"\0"):
+            if abs(now_ms() - max(moment for _, moment in cells.values())) > CLOCKS_MS:
+                raise ConnectionFailed(
+                    f"the clocks of this host and of the HBase behind {self._endpoint} differ by more than "
+                    f"{CLOCKS_MS // 60_000} minutes, so that it is not known which cells expire soon (TTL): set them "
+                    "(NTP)"
+                )
 
     def _has_table(self) -> bool:
         with connection(self._endpoint) as client:
@@ -298,7 +314,6 @@ class Requests:
             self._endpoint, self.name, server.next_answer, self._key(AnswerRow.TYPE, server.origin, "g")
         ):
             server.next_answer = key + b"\0"
-            self._require_clock(cells)
             server.heard_at, server.has_spoken = time.monotonic(), True
             _SILENT.discard(name)
             if self._rings == 1 and all(one.has_spoken for one in self._servers.values()):
@@ -307,14 +322,6 @@ class Requests:
                 yield from answers(codec.raw(cells, AnswerRow.ANSWERS) or b"")
             except DamagedAnswer as error:
                 raise ConnectionFailed(f"{name} sent an answer that cannot be parsed ({error})") from None
-
-    def _require_clock(self, cells: Cells) -> None:
-        """Raise `ConnectionFailed` if this host's clock, by which cells with a TTL are left out, is not HBase's."""
-        if self._expires and abs(now_ms() - max(moment for _, moment in cells.values())) > CLOCKS_MS:
-            raise ConnectionFailed(
-                f"the clocks of this host and of the HBase behind {self._endpoint} differ by more than "
-                f"{CLOCKS_MS // 60_000} minutes, so that it is not known which cells expire soon (TTL): set them (NTP)"
-            )
 
     def is_silent(self, name: str) -> bool:
         """Return True if a server has neither answered nor reported progress for a while."""

@@ -354,7 +354,8 @@ def _proofs(results: Mapping[str, Result], pending: frozenset[str], master: Sett
                 Finding("differs", table=name, note="; ".join(("rows differ", *(result.reasons or (_GONE,)))))
             ]
             if not result.is_all:
-                notices.append(f"table {name}: not all cells that differ are listed (--max-problems)")
+                why = "; ".join(result.reasons) or "--max-problems"
+                notices.append(f"table {name}: not all cells that differ are listed ({why})")
     # Last: of a bounded list what differs must not be cut off.
     findings += [
         Finding("not-compared", table=name, note="; ".join(result.reasons))

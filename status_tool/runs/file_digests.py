@@ -126,7 +126,7 @@ def digest_rows(
 ) -> Iterator[NewRow]:
     """Yield the `digest` rows of the master's tables, after the barrier; `stop` withdraws the requests.
 
-    Raises `ConnectionFailed` without an answer.
+    Raises `ConnectionFailed` without an answer, and what `require_same_cluster` raises.
     """
     known = list(rows)
     details = {row["table"]: json.loads(row["detail"])["families"] for row in known if row["kind"] == "table"}

@@ -243,8 +243,8 @@ def disprove(
 
     Only where the application was shut down before the samples were taken, nobody is known to have written to the table
     since, or to the slave's, both sides keep the same cells, they are still not equal, and nothing newer than FILE has
-    arrived after that. `master_rows` reads FILE's rows of some kinds,
-    `slave_segments` the slave's `segment` rows anew. Raises `ConnectionFailed`.
+    arrived after that. `master_rows` reads FILE's rows of some kinds, `slave_segments` the slave's `segment` rows anew.
+    Raises `ConnectionFailed`.
     """
     found = _contradicted(question, outcome, repeated, filed_samples(master_rows("sample")))
     sides = [_described(settings, rows) for rows in (master_rows("table"), slave_small)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fnmatch
 import os
 import stat
@@ -65,7 +66,8 @@ class LocalSource(Source):
 
     @staticmethod
     def _is_followed(path: str, root: str) -> bool:
-        return not (is_glob(root) and os.path.islink(path))
+        hides_matches = path.count("/") < root.count("/")
+        return hides_matches or not (is_glob(root) and os.path.islink(path))
 
     def _expand(self, root: str) -> list[str]:
         if not is_glob(root):
@@ -138,8 +140,9 @@ def _matches(root: str) -> Iterator[str]:
                 names = fnmatch.filter(os.listdir(folder), segment) if is_glob(segment) else [segment]
             except (FileNotFoundError, NotADirectoryError):
                 continue
-            except OSError:
-                yield folder
+            except OSError as error:
+                if error.errno != errno.ELOOP:  # a link that leads nowhere
+                    yield folder
             else:
                 below += [os.path.join(folder, name) for name in names]
         found = below

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
@@ -11,6 +13,7 @@ from typing import Any, cast
 import pytest
 
 from status_tool.clients.config import Settings, SiteConfig
+from status_tool.digests import families
 from status_tool.digests.compare import Result, TableVerdict
 from status_tool.digests.differences import MISSING, Difference
 from status_tool.digests.digest import FOREVER, Family
@@ -126,6 +129,16 @@ def test_a_difference_that_could_not_be_listed_is_one_all_the_same() -> None:
     assert proofs.findings[0].code == "differs"
 
 
+@pytest.mark.parametrize(
+    ("reasons", "why"), [((), "--max-problems"), (("cannot be read: AccessDenied",), "AccessDenied")]
+)
+def test_who_is_not_shown_all_cells_that_differ_is_told_why(reasons: tuple[str, ...], why: str) -> None:
+    cell = Difference(b"k", b"f", b"q", MISSING, master_ms=5)
+    some = Result("b", TableVerdict.DIFFERS, ("f",), differences=(cell,), is_all=False, reasons=reasons)
+    (notice,) = _proofs({"b": some}, frozenset(), MASTER, 10).notices
+    assert why in notice
+
+
 def test_a_first_look_that_fails_leaves_each_table_to_itself() -> None:
     """A few tables need none."""
 
@@ -206,14 +219,28 @@ def test_rows_that_may_still_change_are_not_compared_before_the_streams(
     assert proofs.equal == set(compared)
 
 
-@pytest.mark.parametrize(("live", "is_refused"), [("slave,16020,1", False), ("master,16020,1", True)])
+@pytest.mark.parametrize(
+    ("hosts", "is_refused"),
+    [
+        (["slave,16020,1"], True),
+        (["master,16020,1"], False),
+        # Its server has died.
+        (["dead,16020,1", None, "master,16020,1"], False),
+    ],
+)
 def test_rows_of_another_cluster_than_zookeepers_are_not_the_masters(
-    live: str, is_refused: bool, monkeypatch: pytest.MonkeyPatch
+    hosts: list[str | None], is_refused: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The master's site files may have its Thrift server listen at 0.0.0.0: on the slave's host that is the slave's."""
-    hosted = HostedRegion("r", b"", b"", "slave,16020,1", 1, "replicationstate")
-    monkeypatch.setattr("status_tool.sources.meta.open_regions", lambda *_: iter([hosted]))
+    looks, clock = itertools.chain(hosts, itertools.repeat(hosts[-1])), itertools.count()
+
+    def open_regions(*_: object) -> Iterator[HostedRegion]:
+        if host := next(looks):
+            yield HostedRegion("r", b"", b"", host, 1, "replicationstate")
+
+    monkeypatch.setattr("status_tool.sources.meta.open_regions", open_regions)
+    monkeypatch.setattr(families, "time", SimpleNamespace(monotonic=lambda: next(clock), sleep=lambda _: None))
     site = SiteConfig({"hbase.regionserver.thrift.ipaddress": "0.0.0.0", "hbase.zookeeper.quorum": "master"})
-    zookeeper: Any = SimpleNamespace(sync=lambda: None, live_servers=lambda: [live])
+    zookeeper: Any = SimpleNamespace(sync=lambda: None, live_servers=lambda: ["master,16020,1"])
     with nullcontext() if not is_refused else pytest.raises(ConfigurationError, match=r"127\.0\.0\.1:9090 is not that"):
         require_same_cluster(Settings(site), zookeeper)

@@ -171,6 +171,21 @@ def test_a_folder_that_hides_matches_of_a_glob_has_a_row(
     assert {part.path for part in source(linked, "*/sub").partitions()} >= {f"{linked}/v1/sub", f"{linked}/v2/sub"}
 
 
+def test_a_link_that_hides_matches_of_a_glob_has_a_row(linked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A glob follows it, as it is no match itself. One that leads nowhere hides none."""
+    (linked / "loop").symlink_to("loop")
+    allowed, link = os.listdir, f"{linked}/current"
+
+    def listdir(path: str) -> list[str]:
+        if path == link:
+            raise PermissionError(13, "Permission denied", path)
+        return allowed(path)
+
+    monkeypatch.setattr(os, "listdir", listdir)
+    assert [row["path"] for row in rows(source(linked, "*/s*")) if row["state"]] == [link]
+    assert not source(linked, "current/s*").absent()
+
+
 def test_what_cannot_be_read_has_a_row(linked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Names in another encoding, files that go while they are listed, folders that may be listed but not entered."""
     (linked / "v2" / "entered").mkdir()
