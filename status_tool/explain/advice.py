@@ -12,6 +12,7 @@ from status_tool.vocabulary.codes import CODES, Copy, repaired_by
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Repair
+from status_tool.vocabulary.selection import LOCAL
 
 PEER_PLACEHOLDER = "<slave quorum:port:/znode>"
 MASTER_PLACEHOLDER = "<master quorum:port:/znode>"
@@ -89,15 +90,20 @@ def copy_of_file(finding: Finding, context: RunContext) -> str:
     """Return the DistCp call that replaces the slave's file by the master's, quoted for a shell; empty if none helps.
 
     It keeps block size and checksum type (`-pbc`): otherwise the checksums could not be compared afterwards. A
-    nameservice that both clusters call by one name says nothing, so placeholders stand for it.
+    nameservice that both clusters call by one name says nothing, so placeholders stand for it. A local folder of the
+    slave is one of this host, which DistCp's tasks would not find.
     """
     if finding.path is None or finding.code not in FILE_COPIES:
         return ""
     ours, theirs = context.master.filesystem, context.slave.filesystem
     if ours == theirs:
         ours = theirs = ""
-    files = ((ours or FILESYSTEM_PLACEHOLDER) + finding.path, (theirs or SLAVE_FILESYSTEM_PLACEHOLDER) + finding.path)
-    return f"hadoop distcp -overwrite -pbc {' '.join(map(shlex.quote, files))}"
+    source, target = (ours or FILESYSTEM_PLACEHOLDER) + finding.path, context.scope.path_map.to_slave(finding.path)
+    if target.startswith(LOCAL):
+        command, target = "hadoop fs -get -f", target.removeprefix(LOCAL)
+    else:
+        command, target = "hadoop distcp -overwrite -pbc", (theirs or SLAVE_FILESYSTEM_PLACEHOLDER) + target
+    return f"{command} {shlex.quote(source)} {shlex.quote(target)}"
 
 
 def todo(finding: Finding, context: RunContext) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from status_tool.vocabulary.names import is_system, namespace_of, plain_name
+from status_tool.vocabulary.selection import PathMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,8 @@ class Scope:
     check_hdfs: bool = True
     max_problems: int = 100
     strict_extra: bool = False
+    path_map: PathMap = field(default_factory=PathMap)
+    """Where trees of the master are on the slave."""
     accepted_drift: frozenset[str] = frozenset()
     """Tables of which the slave may keep less than the master."""
     ignore_later_writes: bool = False

@@ -23,6 +23,8 @@ _NOTHING = r"[^\s\S]"
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:(?<!file:)//[^/]*\Z|(?://[^/]*)?(?=/))")
 """An authority alone is the root of its HDFS. A local disk has none: `file://data` lacks a slash."""
+_TARGET = re.compile("=(?=/|[A-Za-z][A-Za-z0-9+.-]*:/)")
+"""Begins the slave's side of `--map-path`; a folder may be called `day=1`."""
 _SYSTEM = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(?=/|\Z)")
 
 
@@ -269,8 +271,9 @@ class PathMap:
         """Parse the two paths. Raises `UsageError` unless both are absolute and no tree is mapped twice."""
         pairs = []
         for option in options:
-            master, equals, slave = option.partition("=")
-            if not equals or not strip_uri(master).startswith("/") or not strip_uri(slave).startswith("/"):
+            master, *rest = _TARGET.split(option, maxsplit=1)
+            slave = "".join(rest)
+            if not strip_uri(master).startswith("/") or not strip_uri(slave).startswith("/"):
                 raise UsageError(f"--map-path {option!r}: expected MASTER_PATH=SLAVE_PATH, both absolute")
             pairs.append((plain_path(master), root_of(slave)))
         for side in zip(*pairs, strict=True):

@@ -446,6 +446,18 @@ def test_the_start_of_a_file(fake: FakeHdfs) -> None:
         client.start_of("/data/nothing")
 
 
+def test_content_settles_a_file_without_a_checksum(fake: FakeHdfs) -> None:
+    """DataNodes refuse the checksum of a file of `dfs.checksum.type` NULL: `--deep` reads it."""
+    found = []
+    for deep in (False, True):
+        fake.files = {"/data/f": b"0123456789"}
+        fake.trouble = {"DATA": [(500, "NullPointerException")] * 2}
+        found += rows(source(fake, deep=deep))
+    content = crc_hex(crc32c(b"0123456789"))
+    seen = [(row["state"], row["checksum"], row["crc32c"]) for row in found]
+    assert seen == [(None, None, None), (None, None, content)]
+
+
 def test_the_trackers_spool(fake: FakeHdfs) -> None:
     """Rows of every file; none without a folder; a folder that cannot be read is an error, not an empty one."""
     line = {"row": b"key".hex(), "cells": [{"q": b"w".hex(), "v": b"value".hex(), "ts": 7}]}
