@@ -260,6 +260,13 @@ def inside(path: str, root: str) -> bool:
     return path == root or path.startswith(root.rstrip("/") + "/")
 
 
+def _leads(root: str, tree: str) -> Iterator[str]:
+    """Yield what is left of a root below a tree that it holds, or that a glob may lead into; nothing for any other."""
+    asked, named = _segments(root), _segments(tree)
+    if (is_glob(root) or len(named) >= len(asked)) and all(map(fnmatch.fnmatchcase, named, asked)):
+        yield "".join(f"/{segment}" for segment in asked[len(named) :])
+
+
 @dataclass(frozen=True, slots=True)
 class PathMap:
     """`--map-path MASTER=SLAVE`: where trees of the master are on the slave. The longest prefix decides."""
@@ -288,7 +295,12 @@ class PathMap:
 
     def slave_roots(self, roots: Sequence[str]) -> tuple[str, ...]:
         """Return the slave's paths of the master's roots."""
-        below = [slave for root in roots for master, slave in self.pairs if inside(master, root)]
+        below = [
+            slave.rstrip("/") + rest or "/"
+            for root in roots
+            for master, slave in self.pairs
+            for rest in _leads(root, master)
+        ]
         return tuple(dict.fromkeys([*(self.to_slave(root) for root in roots), *below]))
 
     def to_slave(self, path: str) -> str:

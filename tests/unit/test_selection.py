@@ -107,6 +107,16 @@ def test_path_map() -> None:
     assert paths.slave_roots(["/data", "/other"]) == ("/copy/data", "/other", "/fast")
     assert PathMap.parse(["/data=file:///mnt/export"]).slave_roots(["/data/a"]) == ("file:/mnt/export/a",)
     assert PathMap.parse(["/data/day=1=hdfs://nn/old/day=1"]).to_slave("/data/day=1/x") == "/old/day=1/x"
+    moved = PathMap.parse(["/data/x=/moved", "/data/[=/bracket", "/a/b/c=/deep"])
+    assert moved.slave_roots(["/data/*"]) == ("/data/*", "/moved", "/bracket")
+    assert moved.slave_roots(["/*/x?/1", "/*/x*/1/*"]) == ("/*/x?/1", "/*/x*/1/*", "/moved/1/*")
+    assert moved.slave_roots(["/data/[[]", "/*/b", "/data/x/1"]) == (
+        "/data/[[]",
+        "/*/b",
+        "/moved/1",
+        "/bracket",
+        "/deep",
+    )
     for bad in (["/a"], ["a=/b"], ["/a="], ["/a=b"], ["/a=/b", "/a=/c"]):
         with pytest.raises(UsageError):
             PathMap.parse(bad)
