@@ -32,7 +32,7 @@ from status_tool.temporary import temporary_folder
 from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.names import is_legacy_name, plain_name
 from status_tool.vocabulary.scope import Baseline, Scope, TableFilter
-from status_tool.vocabulary.selection import LOCAL, PathMap, read_path_file, root_of
+from status_tool.vocabulary.selection import LOCAL, PathMap, read_path_file, root_of, sides_of
 
 if TYPE_CHECKING:
     from status_tool.gather.snapshot import FileOptions, Request
@@ -263,7 +263,7 @@ def asked_of(values: Mapping[str, Any]) -> AskedRun:
     file_mode(permissions_of(one.mode))
     path_map, settings = PathMap.parse(one.map_path or ()), settings_of(values)
     if mode is not Mode.OFFLINE:
-        settings.refuse_elsewhere(option.partition("=")[2] for option in one.map_path or ())
+        settings.refuse_elsewhere(sides_of(option)[1] for option in one.map_path or ())
     return AskedRun(
         mode,
         one,

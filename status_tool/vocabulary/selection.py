@@ -260,6 +260,12 @@ def inside(path: str, root: str) -> bool:
     return path == root or path.startswith(root.rstrip("/") + "/")
 
 
+def sides_of(option: str) -> tuple[str, str]:
+    """Return both sides of a `--map-path` as they are written; the slave's is empty if there is none."""
+    master, *rest = _TARGET.split(option, maxsplit=1)
+    return master, "".join(rest)
+
+
 def _leads(root: str, tree: str) -> Iterator[str]:
     """Yield what is left of a root below a tree that it holds, or that a glob may lead into; nothing for any other."""
     asked, named = _segments(root), _segments(tree)
@@ -278,8 +284,7 @@ class PathMap:
         """Parse the two paths. Raises `UsageError` unless both are absolute and no tree is mapped twice."""
         pairs = []
         for option in options:
-            master, *rest = _TARGET.split(option, maxsplit=1)
-            slave = "".join(rest)
+            master, slave = sides_of(option)
             if not strip_uri(master).startswith("/") or not strip_uri(slave).startswith("/"):
                 raise UsageError(f"--map-path {option!r}: expected MASTER_PATH=SLAVE_PATH, both absolute")
             pairs.append((plain_path(master), root_of(slave)))

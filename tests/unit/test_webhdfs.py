@@ -26,7 +26,7 @@ from status_tool.clients.file_client import SharedClients
 from status_tool.clients.hdfs_native import no_process_left
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, RateLimit, WebHdfs
-from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted
+from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted, OutputError
 from status_tool.gather.hdfs_side import files_endpoint, paths_of
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import FileOptions, Request, snapshot
@@ -645,6 +645,7 @@ def test_a_folder_that_cannot_be_listed_is_no_news_to_resume(fake: FakeHdfs, tmp
     for part in source(fake).partitions():
         for batch in source(fake).read(part):
             journal.add(batch)
+    journal.close()
     fake.refused.add("/data/a")
     fake.requests.clear()
     found = {row["path"]: row for row in rows(source(fake, journal=str(tmp_path / "journal")))}
@@ -704,6 +705,21 @@ def test_without_resume_nothing_old_is_used(fake: FakeHdfs, tmp_path: Path) -> N
     settings = Settings(SiteConfig({}), webhdfs_option=(fake.url,))
     write_side(settings, request, output, None, lambda _: None)
     assert fake.requests["GETFILECHECKSUM"] == 15
+    assert [path.name for path in tmp_path.iterdir()] == ["status"]
+
+
+@pytest.mark.parametrize("resume", [None, ""])
+def test_two_runs_that_write_one_file(fake: FakeHdfs, tmp_path: Path, resume: str | None) -> None:
+    """The second one is refused, and leaves the first one's checksums alone."""
+    output, request = tmp_path / "status", Request("master", 0, hbase=False, hdfs_paths=("/data",))
+    settings = Settings(SiteConfig({}), webhdfs_option=(fake.url,))
+    first = Journal(str(journal_path(output)))
+    first.keep_only("first")
+    with pytest.raises(OutputError, match=r"in use: another run writes the same FILE"):
+        write_side(settings, replace(request, files=FileOptions(journal=resume)), output, None, lambda _: None)
+    assert first.keep_only("first") == 0
+    first.close()
+    write_side(settings, request, output, None, lambda _: None)
     assert [path.name for path in tmp_path.iterdir()] == ["status"]
 
 
