@@ -32,7 +32,7 @@ from status_tool.temporary import temporary_folder
 from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.names import is_legacy_name, plain_name
 from status_tool.vocabulary.scope import Baseline, Scope, TableFilter
-from status_tool.vocabulary.selection import LOCAL, PathMap, read_path_file, root_of
+from status_tool.vocabulary.selection import LOCAL, PathMap, read_path_file, root_of, sides_of
 
 if TYPE_CHECKING:
     from status_tool.gather.snapshot import FileOptions, Request
@@ -109,6 +109,7 @@ class AskedRun:
             check_hdfs=one.only is not Half.HBASE,
             max_problems=DEFAULT_MAX_PROBLEMS if one.max_problems is None else one.max_problems,
             strict_extra=one.strict_extra,
+            path_map=self.path_map,
             accepted_drift=frozenset(map(plain_name, one.accept_drift or ())),
             ignore_later_writes=one.ignore_later_writes,
             forgotten=frozenset(map(plain_name, one.forget or ())),
@@ -133,7 +134,6 @@ class AskedRun:
             hdfs_paths=tuple(root_of(path).removeprefix(LOCAL) for path in self.hdfs_paths),
             files=dataclasses.replace(self._files(), deep=one.deep == "all"),
             deep=one.deep is not None,
-            path_map=self.path_map,
             debug_dir=self.debug_dir,
             given=tuple(GivenOption(option.flag, option.half, option.needs_streams) for option in given),
             spark_master=one.spark_master,
@@ -263,7 +263,7 @@ def asked_of(values: Mapping[str, Any]) -> AskedRun:
     file_mode(permissions_of(one.mode))
     path_map, settings = PathMap.parse(one.map_path or ()), settings_of(values)
     if mode is not Mode.OFFLINE:
-        settings.refuse_elsewhere(option.partition("=")[2] for option in one.map_path or ())
+        settings.refuse_elsewhere(sides_of(option)[1] for option in one.map_path or ())
     return AskedRun(
         mode,
         one,

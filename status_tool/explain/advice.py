@@ -88,22 +88,27 @@ def advise(finding: Finding, context: RunContext) -> str | None:
 
 
 def copy_of_file(finding: Finding, context: RunContext) -> str:
-    """Return the DistCp call that replaces the slave's file by the master's, quoted for a shell; empty if none helps.
+    """Return the command that replaces the slave's file by the master's, quoted for a shell; empty if none helps.
 
     It keeps block size and checksum type (`-pbc`): otherwise the checksums could not be compared afterwards. A
-    nameservice that both clusters call by one name says nothing, so placeholders stand for it. DistCp runs on other
-    hosts, which do not have the local folders of this one.
+    nameservice that both clusters call by one name says nothing, so placeholders stand for it. DistCp's tasks run on
+    other hosts, which do not have the local folders of this one.
     """
     if finding.path is None or finding.code not in FILE_COPIES:
         return ""
     there = context.scope.path_map.to_slave(finding.path)
-    if there.startswith(LOCAL) or LOCAL_POOL in (context.master.hdfs_pool_id, context.slave.hdfs_pool_id):
+    is_local = there.startswith(LOCAL)
+    if context.master.hdfs_pool_id == LOCAL_POOL or (context.slave.hdfs_pool_id == LOCAL_POOL and not is_local):
         return ""
     ours, theirs = context.master.filesystem, context.slave.filesystem
     if ours == theirs:
         ours = theirs = ""
-    files = ((ours or FILESYSTEM_PLACEHOLDER) + finding.path, (theirs or SLAVE_FILESYSTEM_PLACEHOLDER) + there)
-    return f"hadoop distcp -overwrite -pbc {' '.join(map(shlex.quote, files))}"
+    source = (ours or FILESYSTEM_PLACEHOLDER) + finding.path
+    if is_local:
+        command, target = "hadoop fs -get -f", there.removeprefix(LOCAL)
+    else:
+        command, target = "hadoop distcp -overwrite -pbc", (theirs or SLAVE_FILESYSTEM_PLACEHOLDER) + there
+    return f"{command} {shlex.quote(source)} {shlex.quote(target)}"
 
 
 def todo(finding: Finding, context: RunContext) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from status_tool.explain.advice import advise, repair_of
 from status_tool.printable import counted, duration, iso
 from status_tool.rules.context import RunContext
-from status_tool.vocabulary.codes import CODES
+from status_tool.vocabulary.codes import CODES, FILE_CODES
 from status_tool.vocabulary.findings import Finding, sort_key
 from status_tool.vocabulary.header import MASTER
 from status_tool.vocabulary.outcome import Problem
@@ -59,8 +59,18 @@ def _detail(finding: Finding, context: RunContext) -> str:
     if code is None or not code.words:
         return finding.code
     if "{" in code.words:
-        return code.words.format_map(fields(finding, context))
-    return f"{code.words}: {finding.note}" if finding.note else code.words
+        words = code.words.format_map(fields(finding, context))
+    else:
+        words = f"{code.words}: {finding.note}" if finding.note else code.words
+    return words + _elsewhere(finding, context)
+
+
+def _elsewhere(finding: Finding, context: RunContext) -> str:
+    """Return the file's path on the slave where `--map-path` says another one than the master's, else nothing."""
+    if finding.path is None or finding.code not in FILE_CODES:
+        return ""
+    there = context.scope.path_map.to_slave(finding.path)
+    return "" if there == finding.path else f" (its path on the slave is {there})"
 
 
 def fields(finding: Finding, context: RunContext) -> dict[str, object]:

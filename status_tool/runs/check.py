@@ -42,7 +42,6 @@ class Check:
     files: FileOptions = field(default_factory=FileOptions)
     deep: bool = False
     """True if files that are otherwise incomparable are read; `files.deep` reads every file."""
-    path_map: PathMap = field(default_factory=PathMap)
     debug_dir: Path | None = None
     given: tuple[GivenOption, ...] = ()
     """The options that FILE may be unable to support."""
@@ -60,6 +59,11 @@ class Check:
     """True if the slave is to keep what `--since` accepts, for later checks."""
     sample_s: float = 0.0
     """Time for which FILE's samples of rows are compared at most; 0: not at all."""
+
+    @property
+    def path_map(self) -> PathMap:
+        """The paths on the slave of trees of the master."""
+        return self.scope.path_map
 
 
 def session_of(check: Check) -> AbstractContextManager[SparkSession]:

@@ -241,7 +241,7 @@ class LiveRounds:
 
 def question_in(side: MasterSide, slave: SideFacts, check: Check) -> Question:
     """Return the question of a check. Raises what `question_of` raises."""
-    scope = dataclasses.replace(check.scope, offline=check.slave_status is not None, path_map=check.path_map)
+    scope = dataclasses.replace(check.scope, offline=check.slave_status is not None)
     if side.older is not None:
         refuse_pruned(side.older.header, slave.header, scope)
     return question_of(side.facts(), slave, scope, check.hdfs_paths, check.files.exclude)

@@ -264,7 +264,10 @@ def _stream(row: Row) -> tuple[object, ...]:
 def _contradicted(
     question: Question, outcome: Outcome, repeated: Repeated, filed: Mapping[str, FiledTable]
 ) -> dict[str, FiledTable]:
-    """Return the unequal ranges of tables that had been at rest and that the streams prove."""
+    """Return the unequal ranges of tables that had been at rest and that the streams prove.
+
+    FILE's samples of a table that was written to after the shutdown hold rows that are not in scope.
+    """
     groups = outcome.overview.groups if outcome.overview is not None else ()
     later = outcome.hbase.later if outcome.hbase is not None else ()
     doubted = {group.table for group in groups} | {one.table for one in later} | _written_by_others(outcome, question)

@@ -37,7 +37,7 @@ from status_tool.sources.arrivals import WitnessSource
 from status_tool.sources.codec import batches
 from status_tool.sources.hdfs_files import HdfsSource, endpoint_of
 from status_tool.sources.interface import Source
-from status_tool.sources.journal import Journal, forget, opened, remove
+from status_tool.sources.journal import Journal, forget, opened, refuse_in_use, remove
 from status_tool.sources.state_table import StateTableSource, now_ms
 from status_tool.status_file.legacy import open_writer
 from status_tool.status_file.reader import open_status
@@ -244,6 +244,7 @@ def journaling(path: Path, request: Request) -> Iterator[tuple[Request, Journal 
     if not request.hdfs:
         yield request, None
         return
+    refuse_in_use(where)
     if request.files.journal is None:
         remove(where)
     journal = opened(str(where))

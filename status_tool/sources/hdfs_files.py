@@ -45,6 +45,8 @@ LOOK_PAGES = 64
 GROUPS = 512
 _HEADER = 12  # bytesPerCRC and crcPerBlock
 _MD5_BYTES, _CRC_BYTES = 16, 4
+_NO_CHECKSUM = "NullPointerException"
+"""How a DataNode and Hadoop's own client refuse the checksum of a file that has none (`dfs.checksum.type` NULL)."""
 _OF_NOTHING = "MD5-of-0MD5-of-0CRC32"
 """Begins the algorithm of a file without blocks."""
 
@@ -382,11 +384,14 @@ def _checked_row(hdfs: Hdfs, row: NewRow, answer: tuple[str, bytes] | Refused, d
     marks = row["algorithm"]
     row = {**row, "algorithm": None}
     try:
-        if isinstance(answer, Refused):
+        if not isinstance(answer, Refused):
+            algorithm, data = answer
+            row["checksum"] = checksum_hex(algorithm, data)
+            row["algorithm"] = f"{algorithm} {marks}" if marks else algorithm
+        elif answer.name == _NO_CHECKSUM:
+            row["checksum"] = None
+        else:
             raise answer
-        algorithm, data = answer
-        row["checksum"] = checksum_hex(algorithm, data)
-        row["algorithm"] = f"{algorithm} {marks}" if marks else algorithm
         reads = bool(deep and row["length"])
         if reads:
             row["crc32c"] = content_crc(hdfs, row["path"], row["length"])

@@ -25,6 +25,8 @@ _CREATE = (
     " algorithm text, checksum text, crc32c text) without rowid"
 )
 _CREATE_OWNER = "create table if not exists owner (name text not null)"
+_BUSY_S = 1.0
+"""For how long to wait for another process that has the file open."""
 _OPEN: dict[str, Journal] = {}
 _OPEN_LOCK = threading.Lock()
 
@@ -41,6 +43,18 @@ def forget(path: Path) -> None:
     """Close the journal. The file stays."""
     with _OPEN_LOCK:
         _OPEN.pop(str(path), None)
+
+
+def refuse_in_use(path: Path) -> None:
+    """Raise `OutputError` if another process writes to the journal: it writes the same status file."""
+    if not path.exists():
+        return
+    with contextlib.suppress(sqlite3.DatabaseError), contextlib.closing(_connect(str(path))) as found:
+        try:
+            found.execute("begin exclusive")
+        except sqlite3.OperationalError as error:
+            if _is_busy(error):
+                raise _in_use(str(path)) from None
 
 
 def remove(path: Path) -> None:
@@ -60,15 +74,33 @@ def _touch(path: str) -> None:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
+def _connect(path: str) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=_BUSY_S, check_same_thread=False)
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    return error.sqlite_errorcode == sqlite3.SQLITE_BUSY
+
+
+def _in_use(path: str) -> OutputError:
+    return OutputError(f"{safe(path)} is in use: another run writes the same FILE: let it end, or name another FILE")
+
+
 class Journal:
-    """Checksums by path, for many threads. Raises `OutputError` if the file cannot be used."""
+    """Checksums by path, for many threads. Raises `OutputError` if the file cannot be used.
+
+    No other process can use the file until it is closed: two runs would take each other's checksums for their own.
+    """
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._lock = threading.Lock()
         with self._clear():
             _touch(path)
-            self._db = sqlite3.connect(path, check_same_thread=False)
+            self._db = _connect(path)
+            self._db.execute("pragma locking_mode = exclusive")
+            self._db.execute("begin exclusive")
+            self._db.commit()
             # It only saves work: what is lost in a power failure is read again.
             self._db.execute("pragma synchronous = off")
             self._db.execute(_CREATE)
@@ -121,4 +153,6 @@ class Journal:
         try:
             yield
         except sqlite3.Error as error:
+            if _is_busy(error):
+                raise _in_use(self._path) from None
             raise OutputError(f"cannot use {safe(self._path)} ({error}): remove it, or run without --resume") from None

@@ -31,7 +31,8 @@ def with_crc(
     must exist as long as the rows are used.
     """
     rows = check.slave_rows
-    undecided = check.files().where((F.col("code") == "algorithm") & F.col("master.crc32c").isNotNull()).select("path")
+    asked = F.col("code").isin("algorithm", "no-checksum") & F.col("master.crc32c").isNotNull()
+    undecided = check.files().where(asked).select("path")
     is_file = F.col("kind") == "file"
     files = rows.where(is_file).join(undecided, "path", "left_semi").select(rows.columns)
     others = rows.where(is_file).join(undecided, "path", "left_anti").select(rows.columns)

@@ -393,9 +393,9 @@ FILES: dict[str, Code[FileStatus]] = {
     ),
     # The lengths agree, or one is not known, and a side has no checksum.
     "no-checksum": Code(
-        FileStatus.UNVERIFIABLE,
-        "no checksum",
-        advice="the file's checksum could not be computed; check that its DataNodes are reachable",
+        FileStatus.INCOMPARABLE,
+        "HDFS has no checksum of it",
+        advice="compare the content with --deep, or copy the file with a dfs.checksum.type that is not NULL",
     ),
     # Both checksums are known but of different algorithms or block layouts.
     "algorithm": Code(

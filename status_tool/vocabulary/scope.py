@@ -78,6 +78,8 @@ class Scope:
     check_hdfs: bool = True
     max_problems: int = 100
     strict_extra: bool = False
+    path_map: PathMap = field(default_factory=PathMap)
+    """Where trees of the master are on the slave."""
     accepted_drift: frozenset[str] = frozenset()
     """Tables of which the slave may keep less than the master."""
     ignore_later_writes: bool = False
@@ -86,5 +88,3 @@ class Scope:
     """Tables of which the slave forgot what it kept before this run (`--forget`): a word for them is given anew."""
     offline: bool = False
     """True if the slave's side is from a file, too, so that it may be older than the master's."""
-    path_map: PathMap = field(default_factory=PathMap)
-    """Where the master's files are on the slave."""

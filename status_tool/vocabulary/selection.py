@@ -23,6 +23,8 @@ _NOTHING = r"[^\s\S]"
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:(?<!file:)//[^/]*\Z|(?://[^/]*)?(?=/))")
 """An authority alone is the root of its HDFS. A local disk has none: `file://data` lacks a slash."""
+_TARGET = re.compile("=(?=/|[A-Za-z][A-Za-z0-9+.-]*:/)")
+"""Begins the slave's side of `--map-path`; a folder may be called `day=1`."""
 _SYSTEM = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(?=/|\Z)")
 
 
@@ -258,6 +260,19 @@ def inside(path: str, root: str) -> bool:
     return path == root or path.startswith(root.rstrip("/") + "/")
 
 
+def sides_of(option: str) -> tuple[str, str]:
+    """Return both sides of a `--map-path` as they are written; the slave's is empty if there is none."""
+    master, *rest = _TARGET.split(option, maxsplit=1)
+    return master, "".join(rest)
+
+
+def _leads(root: str, tree: str) -> Iterator[str]:
+    """Yield what is left of a root below a tree that it holds, or that a glob may lead into; nothing for any other."""
+    asked, named = _segments(root), _segments(tree)
+    if (is_glob(root) or len(named) >= len(asked)) and all(map(fnmatch.fnmatchcase, named, asked)):
+        yield "".join(f"/{segment}" for segment in asked[len(named) :])
+
+
 @dataclass(frozen=True, slots=True)
 class PathMap:
     """`--map-path MASTER=SLAVE`: where trees of the master are on the slave. The longest prefix decides."""
@@ -269,8 +284,8 @@ class PathMap:
         """Parse the two paths. Raises `UsageError` unless both are absolute and no tree is mapped twice."""
         pairs = []
         for option in options:
-            master, equals, slave = option.partition("=")
-            if not equals or not strip_uri(master).startswith("/") or not strip_uri(slave).startswith("/"):
+            master, slave = sides_of(option)
+            if not strip_uri(master).startswith("/") or not strip_uri(slave).startswith("/"):
                 raise UsageError(f"--map-path {option!r}: expected MASTER_PATH=SLAVE_PATH, both absolute")
             pairs.append((plain_path(master), root_of(slave)))
         for side in zip(*pairs, strict=True):
@@ -285,7 +300,12 @@ class PathMap:
 
     def slave_roots(self, roots: Sequence[str]) -> tuple[str, ...]:
         """Return the slave's paths of the master's roots."""
-        below = [slave for root in roots for master, slave in self.pairs if inside(master, root)]
+        below = [
+            slave.rstrip("/") + rest or "/"
+            for root in roots
+            for master, slave in self.pairs
+            for rest in _leads(root, master)
+        ]
         return tuple(dict.fromkeys([*(self.to_slave(root) for root in roots), *below]))
 
     def to_slave(self, path: str) -> str:

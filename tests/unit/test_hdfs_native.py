@@ -107,7 +107,7 @@ def test_every_kind_of_row(fake: Path) -> None:
         put(fake, f"data/{name}-file", name)
     put(fake, "data/open", "refuse IOException Fail to get checksum, since file /data/open is under construction.")
     put(fake, "data/denied", "refuse AccessControlException Permission denied: user=me\n\tat a.b.C")
-    put(fake, "data/mute", "refuse NullPointerException ")
+    put(fake, "data/mute", "refuse IllegalStateException ")
     put(fake, "data/_temporary/left-out", "")
     (fake / "data" / "hollow").mkdir()
     (fake / "data" / "closed").mkdir()
@@ -123,7 +123,7 @@ def test_every_kind_of_row(fake: Path) -> None:
     assert states == {
         "/data/open": ("open", "Fail to get checksum, since file /data/open is under construction."),
         "/data/denied": ("unreadable", "Permission denied: user=me"),
-        "/data/mute": ("unreadable", "NullPointerException"),
+        "/data/mute": ("unreadable", "IllegalStateException"),
         "/data/closed": ("unreadable", "folder: Permission denied: user=me"),
     }
     assert len(found) == len(NAMES) + 6

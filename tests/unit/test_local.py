@@ -243,7 +243,8 @@ def test_deep_reads_every_file_of_a_local_slave(tmp_path: Path, deep: bool) -> N
     (tmp_path / "f").write_bytes(b"x")
     file: Any = None
     master = MasterSide(file, Header("master", "m", 2, 1, half="hdfs", hdfs_paths=("/f",)))
-    check = Check(Path("f"), Scope(check_hbase=False), deep=deep, path_map=PathMap.parse([f"/f=file://{tmp_path}/f"]))
+    scope = Scope(check_hbase=False, path_map=PathMap.parse([f"/f=file://{tmp_path}/f"]))
+    check = Check(Path("f"), scope, deep=deep)
     gathered = snapshot(Settings(SiteConfig({})), slave_request(master, check), lambda _: None)
     (row,) = (row for one in gathered.sources if isinstance(one, LocalSource) for row in rows(one))
     assert (row["crc32c"] is not None) is deep
@@ -254,7 +255,7 @@ def test_the_plan_of_a_check_is_that_of_its_run(tmp_path: Path) -> None:
     with StatusWriter(tmp_path / "f.status", Header("master", "m", 2, 1, half="hdfs", hdfs_paths=("/f",))):
         pass
     moved = PathMap.parse([f"/f=file://{tmp_path}"])
-    check = Check(tmp_path / "f.status", Scope(check_hbase=False), path_map=moved)
+    check = Check(tmp_path / "f.status", Scope(check_hbase=False, path_map=moved))
     steps = {step.what: step.value for step in explain_check(Settings(SiteConfig({})), check)}
     assert steps["files"] == f"file:{tmp_path}"
     late = replace(check, scope=Scope(since=Baseline(3)))

@@ -6,21 +6,16 @@ import json
 import re
 from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from status_tool.errors import StatusFileError, StatusToolError, UsageError
-from status_tool.runs.check import Check
-from status_tool.runs.live_rounds import question_in
 from status_tool.runs.question import Question, SideFacts, question_of
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import HBaseOutcome, NotReplicated, Outcome
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Baseline, Scope
-from status_tool.vocabulary.selection import PathMap
 from status_tool.vocabulary.verdicts import Evidence as Level
 from status_tool.vocabulary.verdicts import Verdict
 
@@ -72,13 +67,6 @@ def test_only_halves_that_both_sides_hold_are_asked(ours: str, theirs: str, halv
     found = question(facts(peer(), header=replace(MASTER, half=ours)), slave=SideFacts(replace(SLAVE, half=theirs)))
     assert (found.scope.check_hbase, found.scope.check_hdfs) == halves
     assert (found.not_replicated is None, found.clusters is None) == (not halves[0], not halves[0])
-
-
-def test_the_scope_tells_where_files_are_on_the_slave() -> None:
-    """Repairs copy there."""
-    side: Any = SimpleNamespace(older=None, facts=lambda: facts(peer()))
-    check = Check(Path("f"), Scope(check_hbase=False), path_map=PathMap.parse(["/data=/copy"]))
-    assert question_in(side, SideFacts(SLAVE), check).scope.path_map.to_slave("/data/x") == "/copy/x"
 
 
 def test_a_peer_that_may_lead_here_is_asked_of_the_tables_in_scope() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import fnmatch
 import random
 import re
-from types import SimpleNamespace
-from typing import Any
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,13 +15,17 @@ from hypothesis import strategies as st
 
 from status_tool.errors import UsageError
 from status_tool.explain.advice import copy_of_file
+from status_tool.explain.problems import to_problem
+from status_tool.rules.context import RunContext
 from status_tool.rules.sides import LOCAL_POOL
+from status_tool.rules.streams import StreamRule
 from status_tool.sources.crc import combine, crc32c
 from status_tool.spark.hdfs import mapped_paths
 from status_tool.spark.session import spark_session
 from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.schema import STATUS_SCHEMA
-from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.scope import Baseline, Scope
 from status_tool.vocabulary.selection import (
     Exclusions,
     PathMap,
@@ -33,6 +36,7 @@ from status_tool.vocabulary.selection import (
     read_path_file,
     root_of,
 )
+from status_tool.vocabulary.verdicts import Evidence
 
 
 @pytest.mark.parametrize(
@@ -104,29 +108,20 @@ def test_path_map() -> None:
     assert paths.to_slave("/database") == "/database"
     assert paths.slave_roots(["/data", "/other"]) == ("/copy/data", "/other", "/fast")
     assert PathMap.parse(["/data=file:///mnt/export"]).slave_roots(["/data/a"]) == ("file:/mnt/export/a",)
-    for bad in (["/a"], ["a=/b"], ["/a=/b", "/a=/c"]):
+    assert PathMap.parse(["/data/day=1=hdfs://nn/old/day=1"]).to_slave("/data/day=1/x") == "/old/day=1/x"
+    moved = PathMap.parse(["/data/x=/moved", "/data/[=/bracket", "/a/b/c=/deep"])
+    assert moved.slave_roots(["/data/*"]) == ("/data/*", "/moved", "/bracket")
+    assert moved.slave_roots(["/*/x?/1", "/*/x*/1/*"]) == ("/*/x?/1", "/*/x*/1/*", "/moved/1/*")
+    assert moved.slave_roots(["/data/[[]", "/*/b", "/data/x/1"]) == (
+        "/data/[[]",
+        "/*/b",
+        "/moved/1",
+        "/bracket",
+        "/deep",
+    )
+    for bad in (["/a"], ["a=/b"], ["/a="], ["/a=b"], ["/a=/b", "/a=/c"]):
         with pytest.raises(UsageError):
             PathMap.parse(bad)
-
-
-@pytest.mark.parametrize(
-    ("mapped", "pools", "copy"),
-    [
-        ((), ("BP-1", "BP-2"), "hdfs://a/data/x hdfs://b/data/x"),
-        (("/data=/copy",), ("BP-1", "BP-2"), "hdfs://a/data/x hdfs://b/copy/x"),
-        (("/data=file:///mnt",), ("BP-1", "BP-2"), ""),
-        ((), ("BP-1", LOCAL_POOL), ""),
-        ((), (LOCAL_POOL, "BP-2"), ""),
-    ],
-)
-def test_a_file_is_copied_to_where_it_is_looked_for(mapped: tuple[str, ...], pools: tuple[str, str], copy: str) -> None:
-    """Else the copy would overwrite what the slave has under the master's path. DistCp knows no disk of this host."""
-    master, slave = (
-        SimpleNamespace(filesystem=f"hdfs://{name}", hdfs_pool_id=pool) for name, pool in zip("ab", pools, strict=True)
-    )
-    context: Any = SimpleNamespace(master=master, slave=slave, scope=Scope(path_map=PathMap.parse(mapped)))
-    found = copy_of_file(Finding("file-differs", path="/data/x"), context)
-    assert found == (f"hadoop distcp -overwrite -pbc {copy}" if copy else "")
 
 
 def test_roots() -> None:
@@ -173,3 +168,26 @@ def test_a_copy_of_a_mapped_tree_counts_only_where_it_is_mapped_to() -> None:
         found = [one["path"] for one in mapped_paths(spark.createDataFrame(table), pairs).select("path").collect()]
     assert sorted(found) == sorted(["/a/1", "/x/b/1", "/a/b/1", "/m/1", "/q"])
     assert [PathMap(pairs).to_slave(path) for path in ("/a/1", "/a/b/1", "/m/1")] == ["/x/1", "/y/1", "/x/n/1"]
+
+
+def test_a_file_of_a_mapped_tree_is_copied_to_where_it_is_mapped() -> None:
+    """A copy to the master's path helps nothing, and may overwrite a file of another tree."""
+    header = Header("master", "m", 2, 1, filesystem="hdfs://m")
+    moved = PathMap.parse(["/a=/b", "/c=file:///mnt/c"])
+    slave = replace(header, side="slave", filesystem="hdfs://s")
+    rule = StreamRule.of(slave, Baseline(), True)
+    context = RunContext(header, slave, Scope(path_map=moved), Evidence.EXACT, (), rule)
+    problems = [to_problem(Finding("file-missing", path=f"/{tree}/1"), context) for tree in "abc"]
+    assert [(problem.advice or "").partition(": ")[2] for problem in problems] == [
+        "hadoop distcp -overwrite -pbc hdfs://m/a/1 hdfs://s/b/1",
+        "hadoop distcp -overwrite -pbc hdfs://m/b/1 hdfs://s/b/1",
+        "hadoop fs -get -f hdfs://m/c/1 /mnt/c/1",
+    ]
+    assert [problem.detail for problem in problems] == [
+        "absent on the slave (its path on the slave is /b/1)",
+        "absent on the slave",
+        "absent on the slave (its path on the slave is file:/mnt/c/1)",
+    ]
+    master, lacking = replace(header, hdfs_pool_id=LOCAL_POOL), Finding("file-missing", path="/b/1")
+    assert copy_of_file(lacking, replace(context, master=master)) == "", "no other host has the disk of this one"
+    assert copy_of_file(lacking, replace(context, slave=replace(slave, hdfs_pool_id=LOCAL_POOL))) == ""

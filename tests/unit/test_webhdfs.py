@@ -26,7 +26,7 @@ from status_tool.clients.file_client import SharedClients
 from status_tool.clients.hdfs_native import no_process_left
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, RateLimit, WebHdfs
-from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted
+from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted, OutputError
 from status_tool.gather.hdfs_side import files_endpoint, paths_of
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import FileOptions, Request, snapshot
@@ -460,6 +460,18 @@ def test_the_start_of_a_file(fake: FakeHdfs) -> None:
         client.start_of("/data/nothing")
 
 
+def test_content_settles_a_file_without_a_checksum(fake: FakeHdfs) -> None:
+    """DataNodes refuse the checksum of a file of `dfs.checksum.type` NULL: `--deep` reads it."""
+    found = []
+    for deep in (False, True):
+        fake.files = {"/data/f": b"0123456789"}
+        fake.trouble = {"DATA": [(500, "NullPointerException")] * 2}
+        found += rows(source(fake, deep=deep))
+    content = crc_hex(crc32c(b"0123456789"))
+    seen = [(row["state"], row["checksum"], row["crc32c"]) for row in found]
+    assert seen == [(None, None, None), (None, None, content)]
+
+
 def test_the_trackers_spool(fake: FakeHdfs) -> None:
     """Rows of every file; none without a folder; a folder that cannot be read is an error, not an empty one."""
     line = {"row": b"key".hex(), "cells": [{"q": b"w".hex(), "v": b"value".hex(), "ts": 7}]}
@@ -659,6 +671,7 @@ def test_a_folder_that_cannot_be_listed_is_no_news_to_resume(fake: FakeHdfs, tmp
     for part in source(fake).partitions():
         for batch in source(fake).read(part):
             journal.add(batch)
+    journal.close()
     fake.refused.add("/data/a")
     fake.requests.clear()
     found = {row["path"]: row for row in rows(source(fake, journal=str(tmp_path / "journal")))}
@@ -718,6 +731,21 @@ def test_without_resume_nothing_old_is_used(fake: FakeHdfs, tmp_path: Path) -> N
     settings = Settings(SiteConfig({}), webhdfs_option=(fake.url,))
     write_side(settings, request, output, None, lambda _: None)
     assert fake.requests["GETFILECHECKSUM"] == 15
+    assert [path.name for path in tmp_path.iterdir()] == ["status"]
+
+
+@pytest.mark.parametrize("resume", [None, ""])
+def test_two_runs_that_write_one_file(fake: FakeHdfs, tmp_path: Path, resume: str | None) -> None:
+    """The second one is refused, and leaves the first one's checksums alone."""
+    output, request = tmp_path / "status", Request("master", 0, hbase=False, hdfs_paths=("/data",))
+    settings = Settings(SiteConfig({}), webhdfs_option=(fake.url,))
+    first = Journal(str(journal_path(output)))
+    first.keep_only("first")
+    with pytest.raises(OutputError, match=r"in use: another run writes the same FILE"):
+        write_side(settings, replace(request, files=FileOptions(journal=resume)), output, None, lambda _: None)
+    assert first.keep_only("first") == 0
+    first.close()
+    write_side(settings, request, output, None, lambda _: None)
     assert [path.name for path in tmp_path.iterdir()] == ["status"]
 
 
