@@ -227,7 +227,10 @@ def question_of(
         excluded=excluded,
         excluded_regexes=tuple(exclusion_regexes(excluded)),
         named=named_inside(hdfs_paths or header.hdfs_paths, excluded),
-        notices=(*header.notices, *slave.header.notices, *(choice.notices if choice else ())),
+        notices=(
+            *(*header.notices, *slave.header.notices, *(choice.notices if choice else ())),
+            *_narrower(header, slave.header, scope),
+        ),
         other_peers=_other_peers(master, choice.peer, slave.header) if choice and scope.peer_id is not None else (),
     )
 
@@ -266,6 +269,22 @@ def _paths_in_scope(master: Header, paths: tuple[str, ...]) -> Header:
     gone = [path for path in paths if any(_covers(root, path) for root in master.hdfs_absent)]
     unheld = [path for path in paths if path not in held]
     return dataclasses.replace(master, hdfs_paths=paths, hdfs_absent=tuple(dict.fromkeys([*gone, *unheld])))
+
+
+def _narrower(master: Header, slave: Header, scope: Scope) -> Iterator[str]:
+    """Yield a notice if FILE2 may lack files of the slave that FILE asks for: they are *missing* then."""
+    if not (scope.offline and scope.check_hdfs and slave.hdfs_paths):
+        return
+    exclusions = Exclusions().also(slave.hdfs_left_out)
+    wanted = [path.removeprefix(LOCAL) for path in scope.path_map.slave_roots(master.hdfs_paths)]
+    lacking = [path for path in wanted if not any(_holds(root, path, exclusions) for root in slave.hdfs_paths)]
+    left_out = sorted({*slave.hdfs_left_out} - {*master.hdfs_left_out})
+    names = [f"all of {path}" for path in lacking] + [f"{glob}, which it leaves out" for glob in left_out]
+    if names:
+        yield (
+            f"FILE2 may not hold {few(names, NAMED_LIMITS)}: a file that is missing there may be on the slave; write it"
+            " again with the paths of FILE (run -o FILE2 -f PATHS)"
+        )
 
 
 def _holds(root: str, path: str, exclusions: Exclusions) -> bool:

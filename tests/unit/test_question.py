@@ -16,6 +16,7 @@ from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import HBaseOutcome, NotReplicated, Outcome
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Baseline, Scope
+from status_tool.vocabulary.selection import PathMap
 from status_tool.vocabulary.verdicts import Evidence as Level
 from status_tool.vocabulary.verdicts import Verdict
 
@@ -67,6 +68,25 @@ def test_only_halves_that_both_sides_hold_are_asked(ours: str, theirs: str, halv
     found = question(facts(peer(), header=replace(MASTER, half=ours)), slave=SideFacts(replace(SLAVE, half=theirs)))
     assert (found.scope.check_hbase, found.scope.check_hdfs) == halves
     assert (found.not_replicated is None, found.clusters is None) == (not halves[0], not halves[0])
+
+
+@pytest.mark.parametrize(
+    ("held", "left_out", "told"),
+    [
+        (("/copy",), (), ""),
+        (("/",), (), ""),
+        (("/copy/*",), (), "all of /copy:"),
+        (("/data",), (), "all of /copy:"),
+        (("/copy",), ("*.tmp",), "*.tmp, which it leaves out:"),
+    ],
+)
+def test_a_file2_that_may_lack_files_of_the_slave(held: tuple[str, ...], left_out: tuple[str, ...], told: str) -> None:
+    """They are missing then, and the printed copy does not help."""
+    slave = SideFacts(replace(SLAVE, hdfs_paths=held, hdfs_left_out=left_out))
+    scope = Scope(check_hbase=False, offline=True, path_map=PathMap.parse(["/data=/copy"]))
+    found = [one for one in question(facts(peer()), scope, slave).notices if "FILE2" in one]
+    assert [one.startswith(f"FILE2 may not hold {told}") for one in found] == [True] * bool(told)
+    assert not any("FILE2" in one for one in question(facts(peer()), replace(scope, offline=False), slave).notices)
 
 
 def test_a_peer_that_may_lead_here_is_asked_of_the_tables_in_scope() -> None:
