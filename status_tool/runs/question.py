@@ -229,7 +229,7 @@ def question_of(
         named=named_inside(hdfs_paths or header.hdfs_paths, excluded),
         notices=(
             *(*header.notices, *slave.header.notices, *(choice.notices if choice else ())),
-            *_narrower(header, slave.header, scope),
+            *_lacking_files(header, slave.header, scope),
         ),
         other_peers=_other_peers(master, choice.peer, slave.header) if choice and scope.peer_id is not None else (),
     )
@@ -271,7 +271,7 @@ def _paths_in_scope(master: Header, paths: tuple[str, ...]) -> Header:
     return dataclasses.replace(master, hdfs_paths=paths, hdfs_absent=tuple(dict.fromkeys([*gone, *unheld])))
 
 
-def _narrower(master: Header, slave: Header, scope: Scope) -> Iterator[str]:
+def _lacking_files(master: Header, slave: Header, scope: Scope) -> Iterator[str]:
     """Yield a notice if FILE2 may lack files of the slave that FILE asks for: they are *missing* then."""
     if not (scope.offline and scope.check_hdfs and slave.hdfs_paths):
         return
