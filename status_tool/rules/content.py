@@ -60,6 +60,8 @@ class Tenure:
     """When it opened although nobody is known to have had it before: neither new nor of a split or merge."""
     kept: Mapping[str, Sequence[int]] | None = None
     """By family, what its table keeps (`descriptors.keeps_more`); None: not known."""
+    origin: int = 0
+    """The server that had it."""
 
     @property
     def holds_replicated(self) -> bool:
@@ -73,6 +75,17 @@ class Tenure:
 
 
 @dataclass(frozen=True, slots=True)
+class Tail:
+    """What a server that crashed had written to a region since its last marker, by what was replayed."""
+
+    origin: int
+    last: int
+    """The highest sequence id."""
+    found_ms: int
+    """When the next server opened the region."""
+
+
+@dataclass(frozen=True, slots=True)
 class Life:
     """Facts that the tenures of a region show together."""
 
@@ -83,6 +96,8 @@ class Life:
     loaded_ms: int | None = None
     """When it last opened, after a crash, with bulk-loaded files that had not been recorded; None: never."""
     last: Tenure | None = None
+    tails: tuple[Tail, ...] = ()
+    """A master's, of regions all of whose families are replicated."""
 
 
 def life_of(tenures: Iterable[Tenure], *, replicated_only: bool, is_seen: bool) -> Life:
@@ -98,9 +113,11 @@ def life_of(tenures: Iterable[Tenure], *, replicated_only: bool, is_seen: bool) 
     counts = is_seen and (not replicated_only or any(files.count for files in first.before.values()))
     beginnings = (first.elsewhere_ms, first.unseen_ms if counts else None)
     changed = [moment for moment in beginnings if moment is not None]
-    loaded = []
+    loaded, tails = list[int](), list[Tail]()
     for earlier, later in pairwise(ordered):
         moment = max(earlier.began_ms, later.began_ms)
+        if replicated_only and (last := _tail(earlier, later)) is not None:
+            tails.append(Tail(earlier.origin, last, moment))
         families = {*earlier.replicated, *later.replicated} if replicated_only else None
         if not _follows(earlier, later, families) or (replicated_only and _has_unshipped(earlier, later)):
             changed.append(moment)
@@ -110,7 +127,8 @@ def life_of(tenures: Iterable[Tenure], *, replicated_only: bool, is_seen: bool) 
         changed += _raised(ordered)
     if (restarted_ms := _began_anew(ordered)) is not None:
         changed.append(restarted_ms)
-    return Life(latest(*changed), latest(*loaded), max(ordered, key=lambda tenure: (tenure.began_ms, tenure.seq)))
+    newest = max(ordered, key=lambda tenure: (tenure.began_ms, tenure.seq))
+    return Life(latest(*changed), latest(*loaded), newest, tuple(tails))
 
 
 def _in_order(tenures: Iterable[Tenure]) -> list[Tenure]:
@@ -148,6 +166,19 @@ def _follows(earlier: Tenure, later: Tenure, families: set[str] | None) -> bool:
         for family, files in later.before.items()
         if families is None or family in families
     )
+
+
+def _tail(earlier: Tenure, later: Tenure) -> int | None:
+    """Return the highest sequence id that was replayed when a server had crashed, if it had not recorded it.
+
+    HBase opens a region one above that. Entries of families that are not replicated count there, too, and no stream has
+    them: nothing is said of a region that has such a family.
+    """
+    last = later.open - 1
+    is_mixed = {*earlier.before, *earlier.after, *later.before} - {*earlier.replicated}
+    if earlier.closed_ms is not None or is_mixed or last <= max(earlier.seq, earlier.flushed):
+        return None
+    return last
 
 
 def _has_unshipped(earlier: Tenure, later: Tenure) -> bool:
@@ -189,8 +220,8 @@ def _more(earlier: Tenure, later: Tenure, families: set[str] | None, what: str) 
     )
 
 
-def parse_tenure(value: bytes) -> Tenure | None:
-    """Return a column of an `f` row; None if it cannot be parsed."""
+def parse_tenure(value: bytes, origin: int = 0) -> Tenure | None:
+    """Return a column of an `f` row, of a server; None if it cannot be parsed."""
     document = object_in(value.decode(errors="replace"))
     if document is None or not fits(document, _FIELDS):
         return None
@@ -206,6 +237,7 @@ def parse_tenure(value: bytes) -> Tenure | None:
         tuple(document["r"]),
         document.get("u"),
         document.get("k"),
+        origin,
     )
 
 

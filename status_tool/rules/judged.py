@@ -160,6 +160,8 @@ def _regions(rows: Iterable[Row], context: RunContext) -> Iterator[Region]:
         for row in members:
             if _counts(row, context):
                 (region.add_witnessed if _is_of_witness(row, context) else region.add)(row)
+            elif row["kind"] == "stream":
+                region.is_shared = True
             if drained and row["kind"] == "segment":
                 for head in drained_heads((row,), drained):
                     if _counts(head, context):

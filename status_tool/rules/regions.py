@@ -27,7 +27,7 @@ RegionStream = tuple[int | None, int]
 
 _NOT_HOSTED = (RegionState.SPLIT, RegionState.DISABLED)
 """Regions that no region server needs to have."""
-_OWN_CODES = frozenset({"bulkload", "unstamped", "truncated", "content-changed"})
+_OWN_CODES = frozenset({"bulkload", "unstamped", "truncated", "content-changed", "lost-tail"})
 """Codes that make a region count although it has neither a stream nor a place in a replicated table."""
 _LOCAL_LOAD = (
     "with replication disabled for the load (disableReplication), or on its server when that was started"
@@ -48,6 +48,8 @@ class Region:
     facts: list[Row] = field(default_factory=list)
     replicated_ms: int | None = None
     unstamped: list[Row] = field(default_factory=list)
+    is_shared: bool = False
+    """True if it has a stream that is not in scope: its sequence ids are not all of those that are."""
     witnessed: dict[RegionStream, list[Row]] = field(default_factory=dict)
     """Heads of what a witness was sent, beside those of the trackers."""
 
@@ -197,9 +199,28 @@ def region_findings(region: Region, table: TableFacts | None, context: RunContex
     local = _facts(region, FactState.LOCAL_LOAD)
     if any(map(is_asked, local)):
         yield found("bulkload", _newest(local), _LOCAL_LOAD)
+    tails = [fact for fact in _facts(region, FactState.TAIL) if is_asked(fact) and _is_lost(region, fact, context)]
+    if tails:
+        name = context.origin_name(tails[0].get("origin"))
+        yield found("lost-tail", _newest(tails), f"{name} had written up to sequence id {tails[0].get('seq')}")
     # Entries that a witness was sent have no stamp.
     if not context.master.is_witnessed and any(is_asked(row, context.master.coverage_ms) for row in region.unstamped):
         yield found("unstamped", _newest(region.unstamped))
+
+
+def _is_lost(region: Region, tail: Row, context: RunContext) -> bool:
+    """Return True if queues settle a crashed server although nothing shows where the last it wrote has gone.
+
+    Not known of a region that has streams which this slave is not asked for, and of a server of which it has none: its
+    streams may have been pruned.
+    """
+    origin, last = tail.get("origin"), tail.get("seq") or 0
+    if origin not in context.queues.drained or region.is_shared or region.table in context.queues.withheld:
+        return False
+    known = [(key[0], row.get("seq") or 0) for key, rows in region.heads.items() for row in rows]
+    known += [(key[0], segment.seq) for key, segments in region.segments.items() for segment in segments]
+    is_known = any(of == origin for of, _ in known)
+    return is_known and max((seq for _, seq in known if seq <= last), default=0) < last
 
 
 def _facts(region: Region, state: FactState) -> list[Row]:

@@ -297,7 +297,8 @@ def contents(
         if existing and region[:1] != first:
             first, names = region[:1], existing.beginning_with(region[:1])
         is_gone = existing is not None and _prefix(region) not in names
-        values = [value for name, (value, _) in cells.items() if _is_tenure(name)]
+        columns = {name: value for name, (value, _) in cells.items() if _is_tenure(name)}
+        values = [*columns.values()]
         if not is_gone and _is_ordinary(values, cells, existing):
             written = cells.get(_TENURE_TABLE, _NO_CELL)[0]
             if _is_as_described(values[0], replicates.get(written, b""), keeps.get(written, b"")):
@@ -305,7 +306,7 @@ def contents(
         is_seen = _is_seen(cells, existing)
         table = text(cells, ContentRow.TABLE)
         name = table or ""
-        tenures = (parse_tenure(value) for value in values)
+        tenures = (parse_tenure(value, _origin_of(name)) for name, value in columns.items())
         known = (tenure for tenure in tenures if tenure)
         life = life_of(known, replicated_only=existing is not None, is_seen=is_seen)
         base: NewRow = {"kind": "fact", "table": table, "region": region}
@@ -318,6 +319,8 @@ def contents(
             yield base | {"state": FactState.CHANGED, "write_ms": changed_ms}
         if existing and life.loaded_ms is not None:
             yield base | {"state": FactState.BULK_LOAD, "write_ms": life.loaded_ms}
+        for tail in life.tails:
+            yield base | {"state": FactState.TAIL, "origin": tail.origin, "seq": tail.last, "write_ms": tail.found_ms}
         if existing and is_gone and _had_content(life, existing.until_ms) and life.last:
             yield base | {"state": FactState.CONTENT, "write_ms": life.last.until_ms}
 
@@ -341,7 +344,7 @@ def _vouches(places: Places, place: Place, name: bytes, value: bytes) -> bool:
     """
     if not _is_tenure(name):
         return False
-    origin = int.from_bytes(name[len(_TENURE_PREFIX) : len(_TENURE_PREFIX) + 8], "big", signed=True)
+    origin = _origin_of(name)
     if origin not in places.watched:
         return False
     if origin == place.origin and value.startswith(b'{"o":') and b'"c"' not in value and b"\\" not in value:
@@ -387,6 +390,10 @@ def _keeps_less(life: Life, kept: Mapping[str, Sequence[int]]) -> bool:
         return False
     now = life.last.kept
     return any(keeps_more(now[family], kept[family]) for family in now.keys() & kept.keys())
+
+
+def _origin_of(name: bytes) -> int:
+    return int.from_bytes(name[len(_TENURE_PREFIX) : len(_TENURE_PREFIX) + 8], "big", signed=True)
 
 
 def _is_tenure(name: bytes) -> bool:

@@ -163,6 +163,16 @@ REGIONS: dict[str, Code[Status]] = {
             " a bug with FILE, the output of `run -i FILE -d`, and that of `run -d` on both clusters"
         ),
     ),
+    # The queues settle a server that crashed, and nothing shows the last entries that it wrote to the region.
+    "lost-tail": Code(
+        Status.UNVERIFIABLE,
+        "last entries unknown: {note} when it crashed, which neither its tracker nor the slave has recorded",
+        advice=(
+            "they may be markers of flushes, or lost with a replication queue that somebody removed; compare the"
+            " region's rows (--rows --master-conf DIR), or accept the past with {since}"
+        ),
+        repair=Copy.CONTENT,
+    ),
     # Entries of this master arrived without a valid stamp, so that it is not known which.
     "unstamped": Code(
         Status.UNVERIFIABLE,

@@ -28,6 +28,8 @@ class FactState(StrEnum):
     """It is gone and had store files of replicated families."""
     CHANGED = "changed"
     """It opened with other store files than it was closed with, or nobody saw where its first ones come from."""
+    TAIL = "tail"
+    """`origin` crashed with entries up to `seq` that it had not recorded."""
     UNATTENDED = "unattended"
     """No tracker of the slave vouches for it and `entries` - 1 other regions of its table; `detail` says why."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from status_tool.rules.content import NONE, SKEW_MS, Files, Tenure, life_of, parse_tenure
+from status_tool.rules.content import NONE, SKEW_MS, Files, Tail, Tenure, life_of, parse_tenure
 from tests.simulation.ledger import Held, LedgerWorld, files_of
 
 PATH = Path(__file__).resolve().parents[2] / "coprocessor_stubs/src/test/resources/ledger/tenures.json"
@@ -69,3 +69,22 @@ def test_a_family_that_is_gone_is_a_change_on_a_slave(earlier: Tenure) -> None:
 def test_tenures_follow_in_time_as_far_as_clocks_tell(back_ms: int, changed_ms: int | None) -> None:
     later = replace(OPEN, open=20, began_ms=OPEN.began_ms - back_ms)
     assert life_of([CLOSED, later], replicated_only=False, is_seen=False).changed_ms == changed_ms
+
+
+@pytest.mark.parametrize(
+    ("change", "tails"),
+    [
+        ({}, (Tail(7, 19, 120_000),)),
+        ({"closed_ms": 110_000}, ()),
+        ({"seq": 19}, ()),
+        ({"flushed": 19}, ()),
+        ({"replicated": ("f",)}, ()),
+    ],
+    ids=["a crash", "a close", "a marker", "a flush", "a family that is not replicated"],
+)
+def test_what_a_crashed_server_wrote_last_shows_at_the_next_opening(change: dict[str, Any], tails: object) -> None:
+    """HBase opens a region one above what it has replayed: on a master, those are entries to be shipped, or markers."""
+    earlier = replace(OPEN, **{"origin": 7, "replicated": ("f", "g"), **change})
+    later = replace(OPEN, open=20, began_ms=120_000, seq=20)
+    assert life_of([earlier, later], replicated_only=True, is_seen=False).tails == tails
+    assert life_of([earlier, later], replicated_only=False, is_seen=False).tails == ()

@@ -311,6 +311,42 @@ def test_a_load_that_was_not_to_be_replicated_is_never_shipped() -> None:
     assert regions(check(ours=gone)) == {Status.COMPLETE: 1, Status.UNVERIFIABLE: 1}
 
 
+CRASHED: list[Row] = [
+    *({**SERVER, "origin": 2, "server": "b,1,1", "role": "w", "live": False, "echoed": False},),
+    {**STREAM, "origin": 2, "seq": 14, "write_ms": 20_000},
+    {"kind": "fact", "table": "ns:t", "region": "r1", "state": "tail", "origin": 2, "seq": 15, "write_ms": 25_000},
+]
+"""A server that crashed, and what was replayed of it."""
+
+
+@pytest.mark.parametrize(
+    ("arrived", "queues", "since_ms", "found"),
+    [
+        (14, QueueFacts(drained=frozenset({2})), None, ["lost-tail"]),
+        (15, QueueFacts(drained=frozenset({2})), None, []),
+        (14, QueueFacts(drained=frozenset({2})), 25_000, []),
+        (14, QueueFacts(drained=frozenset({2}), withheld={"ns:t": ("g",)}), None, []),
+        (14, QueueFacts(), None, ["origin", "unsettled"]),
+    ],
+    ids=["unknown", "arrived", "accepted", "a family that is not shipped", "not settled by queues"],
+)
+def test_a_queue_that_is_gone_settles_no_server_of_which_the_last_entries_are_unknown(
+    arrived: int, queues: QueueFacts, since_ms: int | None, found: list[str]
+) -> None:
+    """Somebody may have removed it; HBase says in no other way that it was shipped."""
+    theirs = [*THEIRS, {**SEGMENT, "origin": 2, "seq": arrived, "write_ms": 20_000}]
+    scope = replace(HBASE, since=Baseline(since_ms))
+    assert [problem.code for problem in check([*OURS, *CRASHED], theirs, scope, queues=queues).problems] == found
+
+
+def test_entries_that_came_from_the_slave_are_not_asked_of_it() -> None:
+    """They have sequence ids as well, and no trace on the slave."""
+    back = {**STREAM, "origin": 2, "via": 5, "via_ids": uuid.UUID(SLAVE.cluster_id).bytes}
+    theirs = [*THEIRS, {**SEGMENT, "origin": 2, "seq": 14, "write_ms": 20_000}]
+    queues = QueueFacts(drained=frozenset({2}))
+    assert check([*OURS, *CRASHED, back], theirs, queues=queues).verdict is Verdict.COMPLETE
+
+
 @pytest.mark.parametrize(
     ("shipped_from_ms", "since_ms", "verdict"),
     [
