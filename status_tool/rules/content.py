@@ -76,7 +76,7 @@ class Tenure:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """What a server that crashed had written to a region since its last marker, by what was replayed."""
+    """Entries that a crashed server had written to a region since its last marker, by what was replayed."""
 
     origin: int
     last: int

@@ -384,7 +384,7 @@ class Cluster:
         try:
             for name in names:
                 with contextlib.suppress(NoNodeError):
-                    client.delete(f"{self._at.znode}/{name}")
+                    client.delete(f"{self._at.znode}/{name}", recursive=True)
         finally:
             client.stop()
             client.close()

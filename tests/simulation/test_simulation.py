@@ -133,7 +133,7 @@ def test_what_nobody_can_see_is_this() -> None:
 
 
 def test_a_queue_that_somebody_removes_settles_its_server() -> None:
-    """The known limit (docs/correctness.md): without its queue a crashed server looks as if all had been shipped.
+    """The known limit (docs/correctness.md), in a region of which the ledger does not show what was replayed.
 
     Its last entries are in no head, as it crashed before its next flush. If this fails because nothing is broken, the
     limit is gone: say so there.
