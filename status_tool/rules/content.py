@@ -84,6 +84,11 @@ class Tail:
     found_ms: int
     """When the next server opened the region."""
 
+    @property
+    def columns(self) -> dict[str, int]:
+        """Return it as columns of a `fact` row."""
+        return {"origin": self.origin, "seq": self.last, "write_ms": self.found_ms}
+
 
 @dataclass(frozen=True, slots=True)
 class Life:

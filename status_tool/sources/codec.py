@@ -233,6 +233,8 @@ class Existing:
     """Since when all servers have been tracked, so that the opening of a region that was created later was seen."""
     replicated: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By table, the families of its descriptor that are replicated."""
+    crashed: frozenset[int] = frozenset()
+    """Servers that crashed and are not pruned: what they wrote last may be asked for."""
 
     @classmethod
     def of(
@@ -241,12 +243,14 @@ class Existing:
         until_ms: int,
         covered_ms: int | None = None,
         replicated: Mapping[str, frozenset[str]] = MappingProxyType({}),
+        crashed: frozenset[int] = frozenset(),
     ) -> Existing:
         """Pack the first bytes of encoded region names."""
         packed: defaultdict[str, bytearray] = defaultdict(bytearray)
         for region in regions:
             packed[region[:1]] += _prefix(region)
-        return cls({first: bytes(names) for first, names in packed.items()}, until_ms, covered_ms, dict(replicated))
+        names = {first: bytes(some) for first, some in packed.items()}
+        return cls(names, until_ms, covered_ms, dict(replicated), crashed)
 
     def is_covered(self, region_id: int | None) -> bool:
         """Return True if a region was created when all servers were tracked, by its id."""
@@ -320,7 +324,8 @@ def contents(
         if existing and life.loaded_ms is not None:
             yield base | {"state": FactState.BULK_LOAD, "write_ms": life.loaded_ms}
         for tail in life.tails:
-            yield base | {"state": FactState.TAIL, "origin": tail.origin, "seq": tail.last, "write_ms": tail.found_ms}
+            if existing and tail.origin in existing.crashed:
+                yield base | {"state": FactState.TAIL, **tail.columns}
         if existing and is_gone and _had_content(life, existing.until_ms) and life.last:
             yield base | {"state": FactState.CONTENT, "write_ms": life.last.until_ms}
 

@@ -469,6 +469,18 @@ def test_regions_that_are_gone_are_known_by_the_first_bytes_of_their_names() -> 
     assert existing.beginning_with("7") == frozenset()
 
 
+@pytest.mark.parametrize("crashed", [frozenset[int](), frozenset({7})])
+def test_what_a_crashed_server_wrote_last_is_told_until_it_is_pruned(crashed: frozenset[int]) -> None:
+    """It had recorded entry 9 when it crashed, and the next server opened the region at 15."""
+    earlier = b'{"o":2,"t":5,"s":9,"r":["f"],"a":{},"b":{}}'
+    later = b'{"o":15,"t":20,"s":15,"r":["f"],"a":{},"b":{}}'
+    cells = {column(b"k" + int64(7) + int64(5)): cell(earlier), column(b"k" + int64(8) + int64(20)): cell(later)}
+    existing = codec.Existing.of(["00"], 1_000, crashed=crashed)
+    found = list(codec.contents([(b"f00", cells | {column(b"t"): cell(b"t")})], existing))
+    told = {"kind": "fact", "table": "t", "region": "00", "state": "tail", "origin": 7, "seq": 14, "write_ms": 20}
+    assert found == ([told] if crashed else [])
+
+
 @pytest.mark.parametrize(("region_id", "changed_ms"), [(99, None), (100, 7), (None, None)])
 def test_a_region_of_a_master_that_no_tracker_has_seen_begin(region_id: int | None, changed_ms: int | None) -> None:
     """It is named if it was created when all servers are said to have had the tracker."""
