@@ -164,6 +164,23 @@ def test_killed_with_a_backlog(aged: Pair, status: Path) -> None:
     assert any(killed in notice and "settled" in notice for notice in result.json["notices"])
 
 
+def test_a_queue_that_somebody_removes(aged: Pair, status: Path) -> None:
+    """HBase keeps no trace of what was in it. The next opening of a region shows that something was replayed."""
+    aged.create_table("removed", {"f": 1})
+    victim = crash_with_backlog(aged, "removed")
+    killed, master = victim.server_name, aged.master.admin
+    aged.master.crash(victim)
+    aged.master._delete_znodes(f"replication/rs/{killed}")
+    master.enable_peer(PEER)
+    wait_until(lambda: killed not in master.live_servers(), 60, "the master has noticed")
+    wait_until(lambda: len(master.rows("removed")) == 20, 120, "the region is served again")
+    aged.wait_drained(60)
+    found = aged.verdict(status, "removed", "--wait", "20")
+    assert (found.exit_code, [problem["code"] for problem in found.json["problems"]]) == (3, ["lost-tail"]), found
+    rows = ("--table", "removed", "--rows", "--master-conf", str(aged.master.conf_dir), "--wait", "30")
+    assert aged.check(status, *rows).exit_code == 1
+
+
 def tells_of_peers(cluster: Cluster, server: str) -> bool:
     """Whether the server's row names the peers that are in force there."""
     rows = scan(ThriftEndpoint("127.0.0.1", cluster.thrift_port), STATE_TABLE, b"o", b"p")
@@ -233,20 +250,3 @@ def test_killed_while_the_peer_is_young(backlogged: Pair, status: Path) -> None:
     result = backlogged.verdict(status, "young", "--wait", "10")
     complete(result)
     assert any(killed in notice and "nothing of it was left to ship" in notice for notice in result.json["notices"])
-
-
-def test_a_queue_that_somebody_removes(aged: Pair, status: Path) -> None:
-    """HBase keeps no trace of what was in it. The next opening of a region shows that something was replayed."""
-    aged.create_table("removed", {"f": 1})
-    victim = crash_with_backlog(aged, "removed")
-    killed, master = victim.server_name, aged.master.admin
-    aged.master.crash(victim)
-    aged.master._delete_znodes(f"replication/rs/{killed}")
-    master.enable_peer(PEER)
-    wait_until(lambda: killed not in master.live_servers(), 60, "the master has noticed")
-    wait_until(lambda: len(master.rows("removed")) == 20, 120, "the region is served again")
-    aged.wait_drained(60)
-    found = aged.verdict(status, "removed", "--wait", "20")
-    assert (found.exit_code, [problem["code"] for problem in found.json["problems"]]) == (3, ["lost-tail"]), found
-    rows = ("--table", "removed", "--rows", "--master-conf", str(aged.master.conf_dir), "--wait", "30")
-    assert aged.check(status, *rows).exit_code == 1
