@@ -39,12 +39,12 @@ from status_tool.clients.config import ThriftEndpoint
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import TYPES
 from status_tool.sources import codec
-from status_tool.sources.meta import META
 from status_tool.sources.state_table import StateTable, StateTableSource, generation
 from status_tool.spark import source as spark_source
 from status_tool.spark.session import spark_session
 from status_tool.status_file.writer import ROW_GROUP_ROWS, StatusWriter
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
+from status_tool.vocabulary.names import META
 from status_tool.vocabulary.schema import STATUS_SCHEMA, NewRow
 from tests.lab.cluster import Cluster
 from tests.lab.lab import Lab

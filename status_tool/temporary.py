@@ -29,7 +29,7 @@ def _prefix() -> str:
 def held_folder() -> tuple[Path, int]:
     """Create a folder, and a lock on it that ends with this process.
 
-    Whoever removes the folder closes the lock's file descriptor, if the process lives on.
+    It goes with `let_go`, or with this process.
     """
     _remove_left()
     folder = Path(tempfile.gettempdir(), f"{_prefix()}{secrets.token_hex(8)}")
@@ -48,6 +48,13 @@ def remove_held() -> None:
         shutil.rmtree(_held.pop(), ignore_errors=True)
 
 
+def let_go(folder: Path, lock: int) -> None:
+    """Remove a folder that is held."""
+    shutil.rmtree(folder, ignore_errors=True)
+    _held.discard(folder)
+    os.close(lock)
+
+
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
     """Create a folder for the block."""
@@ -55,9 +62,7 @@ def temporary_folder() -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        _held.discard(folder)
-        os.close(lock)
+        let_go(folder, lock)
 
 
 def _remove_left() -> None:

@@ -202,7 +202,7 @@ class _Watcher:
             take_spark()
             self.session.ensure(asked.options.status_file)
             check = asked.check()
-            if has_local and not check.path_map.leads_to_disk:
+            if has_local and not check.scope.path_map.leads_to_disk:
                 check = replace(check, files=replace(check.files, layout=None))
             outcome = checked(asked.settings, check)
             one = asked.options

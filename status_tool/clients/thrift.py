@@ -38,6 +38,7 @@ from status_tool.clients.sasl import GssapiClient, negotiate_header
 from status_tool.clients.thrift_sasl import Rejected, SaslTransport
 from status_tool.clients.tls import distrust, tls_context, tls_error
 from status_tool.errors import ConnectionFailed
+from status_tool.vocabulary.names import META
 
 Cells = dict[bytes, tuple[bytes, int]]
 """Column (`family:qualifier`) to value and cell timestamp."""
@@ -47,8 +48,6 @@ SCAN_ATTEMPTS = 5
 SCAN_ROWS = 2_000
 """Rows a call. Fewer cost the servers more calls; more are held three times over by the Thrift server."""
 _NEXT = "scannerGetList"
-_META = "hbase:meta"
-"""Its rows are not in the order of their bytes (`MetaCellComparator`)."""
 _BUFFER_BYTES = 1 << 16
 """Taken from the socket at once; an answer has some hundred thousand. thriftpy2's default is 4096."""
 _COLLECT_AFTER = 50_000
@@ -339,7 +338,7 @@ class _Scan:
 
         A Thrift server counts scanners from 0. Over HTTP a call may reach another server, or the same one restarted.
         """
-        if self.table == _META:
+        if self.table == META:  # its rows are not in the order of their bytes (`MetaCellComparator`)
             return
         if items[0].row < start or items[-1].row < items[0].row or (self.stop and items[-1].row >= self.stop):
             raise ConnectionFailed(

@@ -25,7 +25,7 @@ from status_tool.printable import counted
 from status_tool.rules.custody import survey
 from status_tool.rules.descriptors import retention_of
 from status_tool.rules.peers import PeerFacts, parse_peer
-from status_tool.rules.queue_proofs import newly_settled, undrained_servers
+from status_tool.rules.queue_proofs import has_crashed, newly_settled, undrained_servers
 from status_tool.rules.sides import LOCAL_POOL, own_status_table
 from status_tool.rules.tables import replicated_families
 from status_tool.rules.witnessed import covered_since
@@ -244,6 +244,7 @@ class _Settled:
 
     settings: Settings
     request: Request
+    state: StateTable
     zookeeper: ZooKeeper
     barrier: Barrier
     live: Sequence[str]
@@ -293,7 +294,7 @@ def _hbase(
         endpoint, settings.state_table, TYPES[request.side], small.generation, request.only, spooled
     )
     half = _master_half if request.side == MASTER else _slave_half
-    return half(_Settled(settings, request, zookeeper, barrier, live, deadline, small, servers), header, source)
+    return half(_Settled(settings, request, state, zookeeper, barrier, live, deadline, small, servers), header, source)
 
 
 def _master_half(settled: _Settled, header: Header, source: StateTableSource) -> Snapshot:
@@ -306,14 +307,13 @@ def _master_half(settled: _Settled, header: Header, source: StateTableSource) ->
     regions = settled.hosted_regions()
     names = (row["region"] for row in regions.rows("region"))
     replicated = {row["table"]: frozenset(replicated_families(row["detail"]) or ()) for row in small.tables}
-    crashed = frozenset(row["origin"] for row in settled.servers if not row["live"] and row.get("final_ms") is None)
+    crashed = frozenset(row["origin"] for row in settled.servers if has_crashed(row))
     existing = codec.Existing.of(names, settled.barrier.issued_ms, small.coverage_ms, replicated, crashed)
     queued, notices = queue_rows(settled.settings, zookeeper)
     # After the queues: HBase deletes them with their peer, and a peer that ships less empties them as well. Then
     # the peer is gone, or its version is one that proves nothing of a server that ended before.
     peers = peer_rows(zookeeper)
-    state = StateTable(source.endpoint, source.table)
-    _write_down_settled(state, settled.servers, peers, queued)
+    _write_down_settled(settled.state, settled.servers, peers, queued)
     return Snapshot(
         dataclasses.replace(header, coverage_ms=small.coverage_ms, notices=(*header.notices, *notices)),
         (*settled.servers, *tables, *peers, *queued),

@@ -84,11 +84,6 @@ class Tail:
     found_ms: int
     """When the next server opened the region."""
 
-    @property
-    def columns(self) -> dict[str, int]:
-        """Return it as columns of a `fact` row."""
-        return {"origin": self.origin, "seq": self.last, "write_ms": self.found_ms}
-
 
 @dataclass(frozen=True, slots=True)
 class Life:
@@ -180,10 +175,10 @@ def _tail(earlier: Tenure, later: Tenure) -> int | None:
     them: nothing is said of a region that has such a family.
     """
     last = later.open - 1
-    is_mixed = {*earlier.before, *earlier.after, *later.before} - {*earlier.replicated}
-    if earlier.closed_ms is not None or is_mixed or last <= max(earlier.seq, earlier.flushed):
+    if earlier.closed_ms is not None or last <= max(earlier.seq, earlier.flushed):
         return None
-    return last
+    is_mixed = {*earlier.before, *earlier.after, *later.before} - {*earlier.replicated}
+    return None if is_mixed else last
 
 
 def _has_unshipped(earlier: Tenure, later: Tenure) -> bool:

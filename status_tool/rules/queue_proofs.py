@@ -118,7 +118,7 @@ def queue_facts(
     spans = spans_of(servers, peer)
     proven = list[str]()
     for row in servers:
-        if not _crashed(row):
+        if not has_crashed(row):
             continue
         if _is_older_than_slave(row, slave_since_ms):
             left[row["origin"]] = _other_slave(slave_since_ms)
@@ -134,7 +134,7 @@ def queue_facts(
         else:
             left[row["origin"]] = reason
     return QueueFacts(
-        undrained=frozenset(row["origin"] for row in servers if _crashed(row) and _is_undrained(row, state)),
+        undrained=frozenset(row["origin"] for row in servers if has_crashed(row) and _is_undrained(row, state)),
         drained=frozenset(drained),
         left=left,
         strays=tuple(_strays(state, {str(row["server"]) for row in servers}, *window, since_ms)),
@@ -160,7 +160,7 @@ def newly_settled(
     return [
         (row, proof)
         for row in rows
-        if proof is not None and row.get("origin") in drained and _crashed(row) and settled_before(row, peer) is None
+        if proof is not None and row.get("origin") in drained and has_crashed(row) and settled_before(row, peer) is None
     ]
 
 
@@ -243,8 +243,8 @@ def _state(rows: list[Row], peer: Mapping[str, Any]) -> _State | None:
     return _State(peer, summary, tuple(queues))
 
 
-def _crashed(row: Row) -> bool:
-    """Neither live nor stopped cleanly: its last heads may be unknown."""
+def has_crashed(row: Row) -> bool:
+    """Return True if a server neither lives nor stopped cleanly: its last heads may be unknown."""
     writer = row.get("role") in (WRITER, None)
     return writer and row.get("live") is False and row.get("final_ms") is None and row.get("origin") is not None
 
@@ -297,7 +297,7 @@ def undrained_servers(
     waiting = set[str]()
     for peer in peers:
         state = _state(queued, peer)
-        waiting |= {str(row["server"]) for row in servers if state and _crashed(row) and _is_undrained(row, state)}
+        waiting |= {str(row["server"]) for row in servers if state and has_crashed(row) and _is_undrained(row, state)}
     return sorted(waiting)
 
 

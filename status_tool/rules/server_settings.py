@@ -31,8 +31,6 @@ _OWN_CODE = {
 _PEER_STORAGE = "hbase.replication.peer.storage.impl"
 """Since HBase 2.6 the master may keep its peers elsewhere than in ZooKeeper. `CopyReplicationPeers`, which moves them,
 leaves the znodes as they were."""
-"""`HBaseInterClusterReplicationEndpoint` then drops the cells of families that their table does not have, whenever one
-of a batch is of such a family; and the markers of bulk loads are of no table's family."""
 _COPROCESSORS = (
     "hbase.coprocessor.wal.classes",
     "hbase.coprocessor.regionserver.classes",

@@ -88,7 +88,7 @@ class Comparison:
         check, question = self.check, self.question
         master_rows = self.side.rows(spark, self.folder)
         master = _without(_within(frame_of(spark, master_rows), question), question)
-        slave = _without(mapped_paths(frame_of(spark, self.slave_rows), check.path_map.pairs), question)
+        slave = _without(mapped_paths(frame_of(spark, self.slave_rows), check.scope.path_map.pairs), question)
         held = None
         if isinstance(master_rows, pa.Table) and isinstance(self.slave_rows, pa.Table):
             held = HeldRows.of(master_rows, self.slave_rows, question.left_out)
@@ -101,7 +101,7 @@ class Comparison:
             outcome, decided = checked.outcome(), checked
             if self.endpoint is not None and outcome.hdfs and outcome.hdfs.files[FileStatus.INCOMPARABLE]:
                 say("reading the files that checksums cannot settle")
-                read = with_crc(checked, self.endpoint, check.files.load, check.path_map, self.folder)
+                read = with_crc(checked, self.endpoint, check.files.load, check.scope.path_map, self.folder)
                 decided = again.enter_context(closing(verification(read)))
                 outcome = decided.outcome()
             if check.debug_dir is not None:

@@ -16,7 +16,6 @@ from status_tool.spark.session import spark_session
 from status_tool.spark.settings import is_short
 from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.scope import Scope
-from status_tool.vocabulary.selection import PathMap
 
 
 class GivenOption(NamedTuple):
@@ -59,11 +58,6 @@ class Check:
     """True if the slave is to keep what `--since` accepts, for later checks."""
     sample_s: float = 0.0
     """Time for which FILE's samples of rows are compared at most; 0: not at all."""
-
-    @property
-    def path_map(self) -> PathMap:
-        """The paths on the slave of trees of the master."""
-        return self.scope.path_map
 
 
 def session_of(check: Check) -> AbstractContextManager[SparkSession]:

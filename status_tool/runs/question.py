@@ -228,7 +228,9 @@ def question_of(
         excluded_regexes=tuple(exclusion_regexes(excluded)),
         named=named_inside(hdfs_paths or header.hdfs_paths, excluded),
         notices=(
-            *(*header.notices, *slave.header.notices, *(choice.notices if choice else ())),
+            *header.notices,
+            *slave.header.notices,
+            *(choice.notices if choice else ()),
             *_lacking_files(header, slave.header, scope),
         ),
         other_peers=_other_peers(master, choice.peer, slave.header) if choice and scope.peer_id is not None else (),

@@ -78,13 +78,13 @@ def slave_request(side: MasterSide, check: Check) -> Request:
         hbase=check.scope.check_hbase and master.half in ("both", "hbase"),
         hdfs=hdfs,
         witnessed=_witnessed(side) if master.witnesses else None,
-        hdfs_paths=check.path_map.slave_roots(
+        hdfs_paths=check.scope.path_map.slave_roots(
             check.hdfs_paths or master.hdfs_paths or (_legacy_roots(side.file) if hdfs else ())
         ),
         files=dataclasses.replace(
             check.files,
             # With --map-path names differ on the slave: --exclude refers to the master's and applies when comparing.
-            exclude=() if check.path_map.pairs else check.files.exclude,
+            exclude=() if check.scope.path_map.pairs else check.files.exclude,
             deep_local=check.deep,
         ),
     )

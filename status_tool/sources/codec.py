@@ -325,7 +325,8 @@ def contents(
             yield base | {"state": FactState.BULK_LOAD, "write_ms": life.loaded_ms}
         for tail in life.tails:
             if existing and tail.origin in existing.crashed:
-                yield base | {"state": FactState.TAIL, **tail.columns}
+                found = {"origin": tail.origin, "seq": tail.last, "write_ms": tail.found_ms}
+                yield base | {"state": FactState.TAIL, **found}
         if existing and is_gone and _had_content(life, existing.until_ms) and life.last:
             yield base | {"state": FactState.CONTENT, "write_ms": life.last.until_ms}
 

@@ -17,12 +17,11 @@ from status_tool.clients.thrift import Cells, cells_of, connection, scan, scan_p
 from status_tool.clients.zookeeper import unwrap
 from status_tool.errors import ConnectionFailed
 from status_tool.printable import counted
-from status_tool.vocabulary.names import full_name
+from status_tool.vocabulary.names import META, full_name
 from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.states import RegionState
 
-META = "hbase:meta"
 _HOSTED = [b"info:regioninfo", b"info:server", b"info:serverstartcode", b"info:state"]
 """Columns that tell of a region and who has it; HBase has more there, also of other replicas."""
 _OPENED = [*_HOSTED, b"info:seqnumDuringOpen"]

@@ -9,10 +9,8 @@ import contextlib
 import hashlib
 import os
 import re
-import shutil
 import stat
 import struct
-import tempfile
 import weakref
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -37,6 +35,7 @@ from status_tool.status_file.footer import (
 from status_tool.status_file.legacy import legacy_header, legacy_rows, read_legacy
 from status_tool.status_file.signature import SIGNATURE_PATTERN, SignKey
 from status_tool.status_file.writer import StatusWriter, conform
+from status_tool.temporary import held_folder, let_go
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.schema import FORMAT_VERSION, STATUS_SCHEMA
 
@@ -193,30 +192,30 @@ def _looks_like_json(file: BinaryIO) -> bool:
 def _open_json(file: BinaryIO, path: str | os.PathLike[str]) -> StatusFile:
     status = read_legacy(file, path)
     header = legacy_header(status, os.fstat(file.fileno()).st_mtime_ns // 1_000_000)
-    with _temporary_folder() as folder:
-        copy = folder / "status.parquet"
+    with _kept_folder() as kept:
+        copy = kept[0] / "status.parquet"
         with StatusWriter(copy, header) as writer:
             for batch in legacy_rows(status):
                 writer.write(batch)
-        return _temporary(StatusFile(Path(path), copy, header, writer.counts, is_json=True), folder)
+        return _temporary(StatusFile(Path(path), copy, header, writer.counts, is_json=True), kept)
 
 
 @contextlib.contextmanager
-def _temporary_folder() -> Iterator[Path]:
-    """Create a folder that outlives the block, unless the block fails."""
+def _kept_folder() -> Iterator[tuple[Path, int]]:
+    """Create a folder that outlives the block, unless the block fails, and its lock."""
     try:
-        folder = Path(tempfile.mkdtemp(prefix="status-tool-"))
+        kept = held_folder()
     except OSError as error:
         raise OutputError(f"cannot create a temporary folder: {error.strerror or error}") from error
     try:
-        yield folder
+        yield kept
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        let_go(*kept)
         raise
 
 
-def _temporary(status: StatusFile, folder: Path) -> StatusFile:
-    status._remove = weakref.finalize(status, shutil.rmtree, folder, True)
+def _temporary(status: StatusFile, kept: tuple[Path, int]) -> StatusFile:
+    status._remove = weakref.finalize(status, let_go, *kept)
     return status
 
 
@@ -234,10 +233,10 @@ def _open_parquet(file: BinaryIO, path: str | os.PathLike[str], size: int, key: 
     plain = Path(os.path.abspath(path))
     if _PLAIN_PATH.fullmatch(str(plain)):
         return StatusFile(Path(path), plain, header, counts, _checked=checked)
-    with _temporary_folder() as folder:
-        link = folder / "status.parquet"
+    with _kept_folder() as kept:
+        link = kept[0] / "status.parquet"
         link.symlink_to(plain)
-        return _temporary(StatusFile(Path(path), link, header, counts, _checked=checked), folder)
+        return _temporary(StatusFile(Path(path), link, header, counts, _checked=checked), kept)
 
 
 def _check_signature(

@@ -43,8 +43,11 @@ def is_legacy_name(path: str | os.PathLike[str]) -> bool:
     return os.fspath(path).lower().endswith(".json")
 
 
+META = "hbase:meta"
 DROPS_LOADS_KEY = "hbase.replication.drop.on.deleted.columnfamily"
-"""A setting of region servers, and of a peer. A source that has it may drop the markers of bulk loads."""
+"""A setting of region servers, and of a peer. `HBaseInterClusterReplicationEndpoint` then drops the cells of families
+that their table does not have, whenever one of a batch is of such a family; and the markers of bulk loads are of no
+table's family."""
 JOURNAL_SUFFIX = ".resume"
 
 

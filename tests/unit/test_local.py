@@ -275,7 +275,7 @@ def test_a_check_takes_the_masters_list(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "paths").write_text("file:///export/a\nhdfs://whatever/b\n")
     moved = "/export=file:///copy"
     assert main(["run", "-i", str(tmp_path / "f"), "-f", str(tmp_path / "paths"), "--map-path", moved]) == 0
-    assert [(check.hdfs_paths, check.path_map.slave_roots(check.hdfs_paths)) for check in checks] == [
+    assert [(check.hdfs_paths, check.scope.path_map.slave_roots(check.hdfs_paths)) for check in checks] == [
         (("/export/a", "/b"), ("file:/copy/a", "/b"))
     ]
 

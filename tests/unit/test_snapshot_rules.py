@@ -34,7 +34,7 @@ from status_tool.sources.wals import Extent
 from status_tool.sources.witness_folders import WitnessStores
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.ids import origin_id
-from status_tool.vocabulary.names import PUBLISHED_FAMILY, status_table_of
+from status_tool.vocabulary.names import META, PUBLISHED_FAMILY, status_table_of
 from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.state_rows import (
@@ -65,7 +65,7 @@ NAMES = {b"b": "barrier", b"o": "servers", b"t": "descriptors", b"n": "events", 
 class Cluster:
     """Tables, a ZooKeeper session, and the clock of the run that reads them."""
 
-    tables: dict[str, dict[bytes, Cells]] = field(default_factory=lambda: {STATE: {}, meta.META: {}})
+    tables: dict[str, dict[bytes, Cells]] = field(default_factory=lambda: {STATE: {}, META: {}})
     live: list[str] = field(default_factory=lambda: [OLD, OTHER])
     known: list[Peer] = field(default_factory=lambda: [SHIPPING])
     queued: list[NewRow] = field(default_factory=lambda: [{"kind": "queue", "detail": json.dumps(SUMMARY)}])
@@ -126,8 +126,8 @@ class Cluster:
         self, _endpoint: object, table: str, start: bytes, stop: bytes | None, columns: Sequence[bytes] | None = None
     ) -> Iterator[tuple[bytes, Cells]]:
         """As `clients.thrift` does."""
-        if table == meta.META or start[:1] in NAMES:
-            self.reading("regions" if table == meta.META else NAMES[start[:1]])
+        if table == META or start[:1] in NAMES:
+            self.reading("regions" if table == META else NAMES[start[:1]])
         rows = sorted(self.tables[table].items())
         return iter([(key, dict(cells)) for key, cells in rows if start <= key and (stop is None or key < stop)])
 
@@ -179,7 +179,7 @@ class Cluster:
         name, port, code = OLD.split(",")
         cells = {"server": f"{name}:{port}".encode(), "serverstartcode": int64(int(code)), "state": state}
         key, found = meta_row(table, {**cells, "seqnumDuringOpen": int64(1)})
-        self.tables[meta.META][key] = found
+        self.tables[META][key] = found
 
     @property
     def session(self) -> ZooKeeper:

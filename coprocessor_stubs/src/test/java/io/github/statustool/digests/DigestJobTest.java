@@ -78,6 +78,18 @@ class DigestJobTest {
     return table.values(AnswerRow.TYPE + HEX + ORIGIN, AnswerRow.ANSWERS);
   }
 
+  /** Asserts that the range of a request is refused for this reason, where reading it would throw. */
+  private void assertRefused(String why, RuntimeException reading) throws IOException {
+    putRequest();
+    job.refresh(table, 0);
+    job.step((opened, request, rate, range) -> {
+      throw reading;
+    });
+    job.step(null);
+    job.send(table, 0);
+    assertTrue(answers().get(0).contains(Bits.hex(Bits.utf8(why))));
+  }
+
   /** As the tool writes it (status_tool/digests/wire.py). */
   @Test
   void requestsAndPagesAreUnderstood() throws IOException {
@@ -142,15 +154,8 @@ class DigestJobTest {
 
   @Test
   void aRegionThatWasOpenedAnewIsRefused() throws IOException {
-    putRequest();
     openSeq = 12;
-    job.refresh(table, 0);
-    job.step((opened, request, rate, range) -> {
-      throw new AssertionError("is not read");
-    });
-    job.step(null);
-    job.send(table, 0);
-    assertTrue(answers().get(0).contains(Bits.hex(Bits.utf8("the region has been opened anew"))));
+    assertRefused("the region has been opened anew", new IllegalStateException("is not read"));
   }
 
   /** The tool may have read what the table took: it looks only behind that, and waits as long as the server works. */
@@ -171,14 +176,7 @@ class DigestJobTest {
 
   @Test
   void aRangeThatCannotBeReadIsRefused() throws IOException {
-    putRequest();
-    job.refresh(table, 0);
-    job.step((opened, request, rate, range) -> {
-      throw new IllegalStateException("Invalid currKeyLen");
-    });
-    job.step(null);
-    job.send(table, 0);
-    assertTrue(answers().get(0).contains(Bits.hex(Bits.utf8("Invalid currKeyLen"))));
+    assertRefused("Invalid currKeyLen", new IllegalStateException("Invalid currKeyLen"));
   }
 
   @Test
