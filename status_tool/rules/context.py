@@ -103,7 +103,6 @@ class RunContext:
     """Rule of each known origin."""
     _names: Mapping[int, str] = field(init=False, repr=False, compare=False)
     _reasons: Mapping[int | None, str] = field(init=False, repr=False, compare=False)
-    _families: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         made = {
@@ -112,7 +111,6 @@ class RunContext:
             "origin_rules": _origin_rules(self.origins),
             "_names": {known.id: known.name for known in self.origins if known.id is not None},
             "_reasons": {known.id: known.reason for known in reversed(self.origins) if known.reason},
-            "_families": {known.table: known.families for known in reversed(self.tables)},
         }
         for name, value in made.items():
             object.__setattr__(self, name, value)
@@ -156,7 +154,8 @@ class RunContext:
 
     def families_of(self, table: str | None) -> tuple[str, ...]:
         """Return the replicated families of a table, as far as they are known."""
-        return () if table is None else self._families.get(table, ())
+        known = self.facts.get(table)
+        return () if known is None else known.families
 
     def in_scope(self, table: str | None) -> bool:
         """Return True if a table is in the scope of the run and of both files, and the peer ships some of it."""
