@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from status_tool.printable import counted, few, iso
+from status_tool.rules.origins import is_writer
 from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
 from status_tool.vocabulary.details import fits, is_number, is_text, list_of, loads, map_of, object_of, optional
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Baseline
-from status_tool.vocabulary.state_rows import WRITER
 
 MARGIN_MS = 2 * CLOCK_MARGIN_MS
 """A region server's clock may differ by half of it from the HBase master's, which refuses it beyond that, and so may
@@ -156,6 +156,6 @@ def proven_until(servers: Iterable[Row]) -> int | None:
     Each live region server read the barrier's token before the rows were read: what it appended later bears a later
     time. None: one has not, so that its clock is not known.
     """
-    writers = [row for row in servers if row.get("role") in (WRITER, None) and row.get("live")]
+    writers = [row for row in servers if is_writer(row) and row.get("live")]
     read = [row["read_ms"] for row in writers if row.get("echoed") and row.get("read_ms") is not None]
     return min(read) - MARGIN_MS if read and len(read) == len(writers) else None

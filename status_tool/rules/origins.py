@@ -52,7 +52,7 @@ def judge_origins(
     origins = (
         _with_clock(_judge(row, master, since_ms, drained, left or {}), row, baselines)
         for row in writers.values()
-        if _is_writer(row) or row.get("live") is not False
+        if is_writer(row) or row.get("live") is not False
     )
     return tuple(sorted(origins, key=lambda origin: (origin.name, origin.id or 0)))
 
@@ -89,17 +89,18 @@ def _is_replicator(row: Row) -> bool:
     return row.get("role") in (REPLICATOR, None)
 
 
-def _is_writer(row: Row) -> bool:
+def is_writer(row: Row) -> bool:
+    """Return True for a `server` row of what a server wrote, or of an unknown role."""
     return row.get("role") in (WRITER, None)
 
 
 def _writer_last(row: Row) -> tuple[bool, bool, bool]:
-    return (_is_writer(row), row.get("role") == WRITER, row.get("echoed") is not True)
+    return (is_writer(row), row.get("role") == WRITER, row.get("echoed") is not True)
 
 
 def _judge(row: Row, master: Header, since_ms: int | None, drained: frozenset[int], left: Mapping[int, str]) -> Origin:
     identity, live = row.get("origin"), row.get("live") is not False
-    tracked = row.get("tracked") is True and _is_writer(row)
+    tracked = row.get("tracked") is True and is_writer(row)
     echoed = tracked and row.get("echoed") is True
     reason = _blind_spot(row, since_ms) if echoed else _reason(row, live, tracked, since_ms)
     if not live and identity in drained:

@@ -13,7 +13,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from status_tool.rules.origins import has_doubts
+from status_tool.rules.origins import has_doubts, is_writer
 from status_tool.rules.peer_versions import Span, span_of
 from status_tool.rules.peers import PeerFacts, ships
 from status_tool.rules.segments import Segment, fold, latest, union
@@ -23,7 +23,7 @@ from status_tool.rules.streams import is_shipped
 from status_tool.vocabulary.details import is_number
 from status_tool.vocabulary.ids import CLUSTER_ID_BYTES, cluster_bytes
 from status_tool.vocabulary.schema import Row
-from status_tool.vocabulary.state_rows import REPLICATOR, WRITER
+from status_tool.vocabulary.state_rows import REPLICATOR
 
 StreamKey = tuple[str, int, int]
 """Region, origin, via."""
@@ -68,7 +68,7 @@ def is_over(row: Row, peers: Iterable[PeerFacts], before_ms: int) -> bool:
     It ended before that time, and all that it wrote is in the table or, after a crash, has left the queues of all these
     peers.
     """
-    if row.get("live") is not False or row.get("role") not in (WRITER, None) or row.get("origin") is None:
+    if row.get("live") is not False or not is_writer(row) or row.get("origin") is None:
         return False
     ended_ms = row["final_ms"] if row.get("final_ms") is not None else row.get("gone_ms")
     if ended_ms is None or ended_ms >= before_ms:
@@ -113,7 +113,7 @@ def prunable_servers(
 
     A row that shows better than others how long a peer has been unchanged stays: others are judged by it.
     """
-    servers = [row for row in rows if row.get("role") in (WRITER, None)]
+    servers = list(filter(is_writer, rows))
     staying, gone = list(servers), list[Row]()
     for row in servers:
         ended = row.get("final_ms") is not None and is_over(row, (), before_ms) and row["origin"] not in used

@@ -14,7 +14,7 @@ from typing import Any
 
 from status_tool.printable import counted, iso
 from status_tool.rules.lost_wals import lost_wals
-from status_tool.rules.origins import has_doubts
+from status_tool.rules.origins import has_doubts, is_writer
 from status_tool.rules.peer_versions import Span, in_force_before_flush, spans_of
 from status_tool.rules.peers import FamilyFilter, own_shipping
 from status_tool.rules.segments import latest
@@ -32,7 +32,6 @@ from status_tool.vocabulary.details import (
     parse_detail,
 )
 from status_tool.vocabulary.schema import Row
-from status_tool.vocabulary.state_rows import WRITER
 
 CLOCK_MARGIN_MS = 30_000
 """HBase rejects region servers whose clock skew exceeds this (`hbase.master.maxclockskew`); ZooKeeper's clock may be
@@ -245,8 +244,8 @@ def _state(rows: list[Row], peer: Mapping[str, Any]) -> _State | None:
 
 def has_crashed(row: Row) -> bool:
     """Return True if a server neither lives nor stopped cleanly: its last heads may be unknown."""
-    writer = row.get("role") in (WRITER, None)
-    return writer and row.get("live") is False and row.get("final_ms") is None and row.get("origin") is not None
+    is_gone = row.get("live") is False and row.get("final_ms") is None
+    return is_writer(row) and is_gone and row.get("origin") is not None
 
 
 def _why_not(row: Row, spans: Sequence[Span], state: _State) -> str | None:

@@ -28,7 +28,7 @@ def in_python(module: ModuleType) -> Names:
 def in_java(name: str) -> Names:
     """The same of a class of the trackers."""
     rows = re.findall(r"static final class (\w+) \{(.*?)private", (JAVA / f"{name}.java").read_text(), re.S)
-    constant = r"static final \S+ (\w+) = (?:Bits\.ascii\(\"|')(.)"
+    constant = r"static final \S+ (\w+) = (?:Bytes\.toBytes\(\"|')(.)"
     return {row: dict(re.findall(constant, body)) for row, body in rows}
 
 
