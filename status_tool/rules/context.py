@@ -397,7 +397,7 @@ def _table_notices(
 def _strangers(master: Header, unstamped: list[Row]) -> list[str]:
     """Return what is left out of the entries without a valid stamp. Of these rows only `via_ids` counts."""
     strange = {row.get("via_ids") for row in unstamped if not came_through(row.get("via_ids"), master.cluster_id)}
-    clusters = {name for ids in strange for name in cluster_names(ids or b"")}
+    clusters = {name for ids in strange for name in cluster_names(ids)}
     if not clusters:
         return []
     named = sorted(clusters)

@@ -21,7 +21,7 @@ from status_tool.rules.server_settings import has_own_code
 from status_tool.rules.settled import settled_before
 from status_tool.rules.streams import is_shipped
 from status_tool.vocabulary.details import is_number
-from status_tool.vocabulary.ids import CLUSTER_ID_BYTES, cluster_bytes
+from status_tool.vocabulary.ids import CLUSTER_ID_BYTES, cluster_bytes, cluster_ids
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.state_rows import REPLICATOR
 
@@ -179,9 +179,7 @@ def _is_whole(head: Row) -> bool:
 
 
 def _ids(having: Iterable[Target], via_ids: bytes | None) -> bytes:
-    ids = {cluster_bytes(target.cluster_id) for target in having} - {None}
-    via = via_ids or b""
-    ids |= {via[at : at + CLUSTER_ID_BYTES] for at in range(0, len(via) - CLUSTER_ID_BYTES + 1, CLUSTER_ID_BYTES)}
+    ids = {*(cluster_bytes(target.cluster_id) for target in having), *cluster_ids(via_ids)}
     return b"".join(sorted(one for one in ids if one is not None))
 
 
@@ -190,9 +188,7 @@ def _split(ids: str) -> set[bytes] | None:
         packed = bytes.fromhex(ids)
     except ValueError:
         return None
-    if len(packed) % CLUSTER_ID_BYTES:
-        return None
-    return {packed[at : at + CLUSTER_ID_BYTES] for at in range(0, len(packed), CLUSTER_ID_BYTES)}
+    return None if len(packed) % CLUSTER_ID_BYTES else set(cluster_ids(packed))
 
 
 def _is_left(row: Applied, heads: Container[StreamKey], over: Container[int]) -> bool:

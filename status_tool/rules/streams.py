@@ -21,7 +21,7 @@ from status_tool.rules.segments import (
 from status_tool.vocabulary.codes import STREAM_CODES
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
-from status_tool.vocabulary.ids import CLUSTER_ID_BYTES, cluster_bytes
+from status_tool.vocabulary.ids import CLUSTER_ID_BYTES, cluster_bytes, cluster_ids
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Baseline
 from status_tool.vocabulary.verdicts import Status
@@ -81,19 +81,15 @@ class StreamVerdict:
 
 def is_shipped(via_ids: bytes | None, slave_cluster_id: str) -> bool:
     """False for a stream that HBase never ships to the slave, because the slave has consumed it already."""
-    slave = cluster_bytes(slave_cluster_id)
-    ids = via_ids or b""
-    chunks = range(0, len(ids) - CLUSTER_ID_BYTES + 1, CLUSTER_ID_BYTES)
-    return slave is None or all(ids[at : at + CLUSTER_ID_BYTES] != slave for at in chunks)
+    return cluster_bytes(slave_cluster_id) not in cluster_ids(via_ids)
 
 
 def came_through(via_ids: bytes | None, master_cluster_id: str) -> bool:
     """False for entries that came from other clusters only, so that they cannot be of this master."""
     master = cluster_bytes(master_cluster_id)
-    ids = via_ids or b""
-    if master is None or not ids or len(ids) % CLUSTER_ID_BYTES:
+    if master is None or not via_ids or len(via_ids) % CLUSTER_ID_BYTES:
         return True
-    return any(ids[at : at + CLUSTER_ID_BYTES] == master for at in range(0, len(ids), CLUSTER_ID_BYTES))
+    return master in cluster_ids(via_ids)
 
 
 def head_of(region: str, origin: int | None, via: int, rows: Collection[Row]) -> Head:

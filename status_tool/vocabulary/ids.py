@@ -29,10 +29,16 @@ def cluster_bytes(cluster_id: str) -> bytes | None:
         return None
 
 
-def cluster_names(packed: bytes) -> tuple[str, ...]:
+def cluster_ids(packed: bytes | None) -> tuple[bytes, ...]:
     """Return the cluster ids in a row's `via_ids`, 16 bytes each; an incomplete one at the end is left out."""
-    starts = range(0, len(packed) - CLUSTER_ID_BYTES + 1, CLUSTER_ID_BYTES)
-    return tuple(str(uuid.UUID(bytes=packed[at : at + CLUSTER_ID_BYTES])) for at in starts)
+    ids = packed or b""
+    starts = range(0, len(ids) - CLUSTER_ID_BYTES + 1, CLUSTER_ID_BYTES)
+    return tuple(ids[at : at + CLUSTER_ID_BYTES] for at in starts)
+
+
+def cluster_names(packed: bytes | None) -> tuple[str, ...]:
+    """Return the same in words."""
+    return tuple(str(uuid.UUID(bytes=one)) for one in cluster_ids(packed))
 
 
 def as_hex(number: int) -> str:
