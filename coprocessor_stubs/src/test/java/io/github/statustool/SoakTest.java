@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.statustool.recorder.Recorder;
 import io.github.statustool.server.ServerComponent;
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.FakeStore;
 import io.github.statustool.state.Settings;
 import io.github.statustool.state.Spool;
@@ -179,7 +178,7 @@ class SoakTest {
   /** A region's entries of two families by turns, of which the peer ships one: the record stays at one segment. */
   @Test
   void aFamilyThatIsLeftOutMakesNoRecordGrow() {
-    byte[] other = Bits.ascii("h");
+    byte[] other = Bytes.toBytes("h");
     recorder.tick(); // connects
     java.util.NavigableMap<byte[], Integer> both = Fixtures.scopes();
     both.put(other, 1);
@@ -220,7 +219,7 @@ class SoakTest {
     java.util.NavigableMap<byte[], Integer> scopes = Fixtures.scopes();
     scopes.clear();
     for (int i = 0; i < families.length; i++) {
-      families[i] = Bits.ascii("family" + i);
+      families[i] = Bytes.toBytes("family" + i);
       scopes.put(families[i], 1);
     }
     List<RegionInfo> regions = regions(1_000);
@@ -249,7 +248,7 @@ class SoakTest {
   void anotherCoprocessorsAttributesStayAsTheyAre() throws IOException {
     RegionInfo region = regions(1).get(0);
     WALKeyImpl key = Fixtures.key(region, 1, Fixtures.scopes());
-    byte[] theirs = Bits.ascii("_TenantId and more");
+    byte[] theirs = Bytes.toBytes("_TenantId and more");
     key.addExtendedAttribute("_Tenant", theirs);
     WALEdit edit = Fixtures.edit(Fixtures.GLOBAL);
     writer.preWALWrite(null, region, key, edit);
@@ -282,6 +281,6 @@ class SoakTest {
     recorder.tick();
     clock.addAndGet(60_000);
     recorder.tick();
-    assertEquals(1000 + sent, store.number(Bits.ascii(UnstampedRow.TYPE + "r"), UnstampedRow.WRITE_MS));
+    assertEquals(1000 + sent, store.number(Bytes.toBytes(UnstampedRow.TYPE + "r"), UnstampedRow.WRITE_MS));
   }
 }

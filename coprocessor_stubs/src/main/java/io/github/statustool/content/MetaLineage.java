@@ -1,6 +1,5 @@
 package io.github.statustool.content;
 
-import io.github.statustool.state.Bits;
 import java.io.IOException;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
@@ -16,7 +15,7 @@ import org.apache.hadoop.hbase.wal.WALEdit;
 public final class MetaLineage {
   private static final String SPLIT = "split";
   private static final String MERGE = "merge";
-  private static final byte[] MERGE_PREFIX = Bits.ascii("merge");
+  private static final byte[] MERGE_PREFIX = Bytes.toBytes("merge");
 
   private final RegionFacts facts;
 

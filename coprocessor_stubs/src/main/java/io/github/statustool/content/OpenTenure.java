@@ -1,7 +1,7 @@
 package io.github.statustool.content;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.Change;
+import io.github.statustool.state.Ids;
 import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateTable.ContentRow;
 import java.util.Collection;
@@ -11,6 +11,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.LongSupplier;
 import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 
 /** A tenure that this JVM can still extend, and what is needed to write it. Used by the recorder thread only. */
@@ -152,8 +153,8 @@ final class OpenTenure {
 
   private StateRow row() {
     return new StateRow(key())
-        .add(qualifier, Bits.utf8(tenure.toJson()), timestamp)
-        .add(ContentRow.TABLE, Bits.utf8(region.getTable().getNameAsString()), timestamp)
+        .add(qualifier, Bytes.toBytes(tenure.toJson()), timestamp)
+        .add(ContentRow.TABLE, Bytes.toBytes(region.getTable().getNameAsString()), timestamp)
         .add(ContentRow.REGION_ID, region.getRegionId(), timestamp);
   }
 
@@ -174,11 +175,11 @@ final class OpenTenure {
   }
 
   static byte[] rowKey(String region) {
-    return Bits.ascii(ContentRow.TYPE + region);
+    return Bytes.toBytes(ContentRow.TYPE + region);
   }
 
   private static byte[] qualifier(long origin, long opened) {
-    return Bits.concat(ContentRow.TENURE, Bits.ofLongs(origin, opened));
+    return Bytes.add(ContentRow.TENURE, Ids.ofLongs(origin, opened));
   }
 
   static boolean isQualifier(byte[] qualifier) {

@@ -1,6 +1,5 @@
 package io.github.statustool.content;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.Change;
 import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateTable.FactRow;
@@ -8,6 +7,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.hadoop.hbase.util.Bytes;
 
 /**
  * Facts about regions in the WALs besides streams: bulk loads, splits, merges. They are rare, so updates simply lock.
@@ -96,7 +96,7 @@ public final class RegionFacts {
     }
 
     private StateRow toRow() {
-      StateRow row = new StateRow(Bits.ascii(FactRow.TYPE + region));
+      StateRow row = new StateRow(Bytes.toBytes(FactRow.TYPE + region));
       if (bulkLoadTime > 0) {
         row.add(FactRow.BULK_LOAD_MS, bulkLoadTime, bulkLoadTime);
       }
@@ -104,13 +104,13 @@ public final class RegionFacts {
         row.add(FactRow.LOCAL_LOAD_MS, localLoadTime, localLoadTime);
       }
       if (lineage != null) {
-        row.add(FactRow.LINEAGE, Bits.utf8(lineage), lineageTime).add(FactRow.REGION_ID, regionId, lineageTime);
+        row.add(FactRow.LINEAGE, Bytes.toBytes(lineage), lineageTime).add(FactRow.REGION_ID, regionId, lineageTime);
       }
       if (bornTime > 0) {
         row.add(FactRow.CHILD_MS, bornTime, bornTime);
       }
       long newest = Math.max(bornTime, Math.max(Math.max(bulkLoadTime, localLoadTime), lineageTime));
-      return row.add(FactRow.TABLE, Bits.utf8(table), newest);
+      return row.add(FactRow.TABLE, Bytes.toBytes(table), newest);
     }
   }
 }

@@ -1,6 +1,5 @@
 package io.github.statustool.content;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.Change;
 import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateTable.TableEventRow;
@@ -14,6 +13,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.client.TableDescriptor;
+import org.apache.hadoop.hbase.util.Bytes;
 
 /**
  * Events of tables that WALs do not show. For tables that replication writes to: when the first entry was applied, and
@@ -104,14 +104,14 @@ public final class TableEvents {
   private void compare(OpenRegion region, String family, int scopeBefore) {
     Integer scope = region.scopes.get(family);
     if (scope == null) {
-      note(new Event(region.table, Bits.concat(TableEventRow.DROPPED_MS, Bits.utf8(family)), region.now, region.now));
+      note(new Event(region.table, Bytes.add(TableEventRow.DROPPED_MS, Bytes.toBytes(family)), region.now, region.now));
     } else if (scopeBefore == HConstants.REPLICATION_SCOPE_LOCAL && scope != HConstants.REPLICATION_SCOPE_LOCAL) {
-      note(new Event(region.table, Bits.concat(TableEventRow.RAISED_MS, Bits.utf8(family)), region.now, region.now));
+      note(new Event(region.table, Bytes.add(TableEventRow.RAISED_MS, Bytes.toBytes(family)), region.now, region.now));
     }
   }
 
   private void note(Event event) {
-    emptied.merge(event.table + '/' + Bits.hex(event.qualifier), event, (old, fresh) ->
+    emptied.merge(event.table + '/' + Bytes.toHex(event.qualifier), event, (old, fresh) ->
         fresh.timestamp > old.timestamp ? fresh : old);
   }
 
@@ -220,7 +220,7 @@ public final class TableEvents {
 
     private Change toChange() {
       long written = due.get();
-      StateRow row = new StateRow(Bits.utf8(TableEventRow.TYPE + table)).add(qualifier, value, timestamp);
+      StateRow row = new StateRow(Bytes.toBytes(TableEventRow.TYPE + table)).add(qualifier, value, timestamp);
       return new Change(row, () -> flushed.accumulateAndGet(written, Math::max));
     }
   }

@@ -1,6 +1,5 @@
 package io.github.statustool.content;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.Change;
 import io.github.statustool.state.Ids;
 import io.github.statustool.state.StateRow;
@@ -12,6 +11,7 @@ import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.wal.WALEdit;
 
 /**
@@ -82,11 +82,11 @@ public final class TableWrites {
 
   private Change change() {
     long newest = sum(); // before the times are read: a write in between makes the sums differ again
-    StateRow row = new StateRow(Bits.utf8(TableEventRow.TYPE + table));
+    StateRow row = new StateRow(Bytes.toBytes(TableEventRow.TYPE + table));
     for (ByClusters writes : byClusters.values()) {
-      add(row, Bits.concat(TableEventRow.WRITTEN_MS, writes.clusters), writes.written);
-      add(row, Bits.concat(TableEventRow.DELETED_MS, writes.clusters), writes.deleted);
-      row.add(Bits.concat(TableEventRow.FIRST_WRITTEN_MS, writes.clusters), writes.first,
+      add(row, Bytes.add(TableEventRow.WRITTEN_MS, writes.clusters), writes.written);
+      add(row, Bytes.add(TableEventRow.DELETED_MS, writes.clusters), writes.deleted);
+      row.add(Bytes.add(TableEventRow.FIRST_WRITTEN_MS, writes.clusters), writes.first,
           TableEventRow.EARLIEST_WINS - writes.first);
     }
     add(row, TableEventRow.TAGGED_MS, tagged);

@@ -1,6 +1,5 @@
 package io.github.statustool.content;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.Change;
 import io.github.statustool.state.HBaseStateStore;
 import io.github.statustool.state.StateStore;
@@ -76,7 +75,7 @@ public final class TenureJoiner {
   /** Returns the row keys of the tenure itself, of the facts about its region, and of its parents. */
   private static List<byte[]> keys(OpenTenure tenure) {
     String region = tenure.region.getEncodedName();
-    List<byte[]> keys = new ArrayList<>(List.of(tenure.key(), Bits.ascii(FactRow.TYPE + region)));
+    List<byte[]> keys = new ArrayList<>(List.of(tenure.key(), Bytes.toBytes(FactRow.TYPE + region)));
     tenure.parents.forEach(parent -> keys.add(OpenTenure.rowKey(parent)));
     return keys;
   }
@@ -151,7 +150,7 @@ public final class TenureJoiner {
     for (String parent : tenure.parents) {
       byte[] id = rows.get(at++).value(ContentRow.REGION_ID);
       if (id != null && id.length == Long.BYTES) {
-        facts.parent(parent, tenure.region.getTable().getNameAsString(), lineage, Bits.getLong(id, 0),
+        facts.parent(parent, tenure.region.getTable().getNameAsString(), lineage, Bytes.toLong(id, 0),
             tenure.tenure.began);
       }
     }

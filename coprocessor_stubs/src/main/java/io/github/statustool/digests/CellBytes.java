@@ -1,6 +1,5 @@
 package io.github.statustool.digests;
 
-import io.github.statustool.state.Bits;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
@@ -9,6 +8,7 @@ import java.util.Arrays;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.PrivateCellUtil;
 import org.apache.hadoop.hbase.io.ByteBufferWriter;
+import org.apache.hadoop.hbase.util.Bytes;
 
 /**
  * A cell's KeyValue without tags, to be read as one array. Nearly every cell is one already, in a block, and writes
@@ -55,7 +55,7 @@ final class CellBytes extends OutputStream implements ByteBufferWriter {
   @Override
   public void writeInt(int value) {
     int to = reserve(Integer.BYTES);
-    Bits.putInt(bytes, to, value);
+    Bytes.putInt(bytes, to, value);
   }
 
   @Override

@@ -1,11 +1,11 @@
 package io.github.statustool.digests;
 
-import io.github.statustool.state.Bits;
 import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.List;
+import org.apache.hadoop.hbase.util.Bytes;
 
 /** The answer for a range: a slice of it, digested at one read point, or why it was refused. */
 final class DigestAnswer {
@@ -31,13 +31,13 @@ final class DigestAnswer {
   }
 
   static DigestAnswer refused(DigestRequest.Range range, String reason) {
-    return new DigestAnswer(written(range, -1, REFUSED, out -> write(out, Bits.utf8(reason))));
+    return new DigestAnswer(written(range, -1, REFUSED, out -> write(out, Bytes.toBytes(reason))));
   }
 
   private static byte[] written(DigestRequest.Range range, long readPoint, byte kind, Body body) {
     return toBytes(out -> {
       out.writeInt(range.part);
-      write(out, Bits.utf8(range.region));
+      write(out, Bytes.toBytes(range.region));
       out.writeLong(range.openSeq);
       out.writeLong(readPoint);
       out.writeByte(kind);

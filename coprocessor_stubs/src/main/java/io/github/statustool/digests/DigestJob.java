@@ -4,7 +4,7 @@ import io.github.statustool.digests.DigestTable.AnswerRow;
 import io.github.statustool.digests.DigestTable.PageRow;
 import io.github.statustool.digests.DigestTable.ProgressRow;
 import io.github.statustool.digests.DigestTable.RequestRow;
-import io.github.statustool.state.Bits;
+import io.github.statustool.state.Ids;
 import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StoredRow;
 import io.github.statustool.state.TrackerVersion;
@@ -16,6 +16,7 @@ import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
 import org.apache.hadoop.hbase.regionserver.Region;
+import org.apache.hadoop.hbase.util.Bytes;
 
 /**
  * One request as this server processes it: reads its pages one after another, digests slice by slice, and writes
@@ -115,8 +116,8 @@ final class DigestJob {
     if (!ranges.isEmpty()) {
       return;
     }
-    String prefix = PageRow.TYPE + origin + Bits.hex(id);
-    StoredRow page = table.first(Bits.ascii(prefix + number(nextPage)), Bits.ascii(prefix + "g"));
+    String prefix = PageRow.TYPE + origin + Bytes.toHex(id);
+    StoredRow page = table.first(Bytes.toBytes(prefix + number(nextPage)), Bytes.toBytes(prefix + "g"));
     if (page != null) {
       nextPage = 1 + Long.parseLong(new String(page.key, prefix.length(), page.key.length - prefix.length(),
           StandardCharsets.US_ASCII), 16);
@@ -137,16 +138,16 @@ final class DigestJob {
 
   private StateRow progress() {
     return new StateRow(key(ProgressRow.TYPE, origin))
-        .add(ProgressRow.VERSION, Bits.utf8(TrackerVersion.get()), StateRow.SERVER_TIME)
+        .add(ProgressRow.VERSION, Bytes.toBytes(TrackerVersion.get()), StateRow.SERVER_TIME)
         .add(ProgressRow.BYTES, bytes, StateRow.SERVER_TIME);
   }
 
   private byte[] key(char type, String rest) {
-    return Bits.ascii(type + Bits.hex(id) + rest);
+    return Bytes.toBytes(type + Bytes.toHex(id) + rest);
   }
 
   private static String number(long value) {
-    return Bits.hex(value).substring(Integer.BYTES * 2);
+    return Ids.hex(value).substring(Integer.BYTES * 2);
   }
 
   /** Digests one slice of the next range, if any. */
@@ -193,7 +194,7 @@ final class DigestJob {
       return;
     }
     // Each attempt has a row of its own: the tool does not read one again that a failed attempt may have left.
-    table.put(List.of(new StateRow(key(AnswerRow.TYPE, origin + Bits.hex(nextAnswer++)))
+    table.put(List.of(new StateRow(key(AnswerRow.TYPE, origin + Ids.hex(nextAnswer++)))
         .add(AnswerRow.ANSWERS, DigestAnswer.cell(answers), StateRow.SERVER_TIME)));
     answers.clear();
     unsent = 0;

@@ -1,6 +1,7 @@
 package io.github.statustool.digests;
 
-import io.github.statustool.state.Bits;
+import org.apache.hadoop.hbase.util.Bytes;
+
 
 /**
  * The rows and columns of the request table of row digests by name, as {@code StateTable} has those of the state table.
@@ -12,9 +13,9 @@ final class DigestTable {
   /** A request. Written by the tool. */
   static final class RequestRow {
     static final char TYPE = 'q';
-    static final byte[] REQUEST = Bits.ascii("d");
-    static final byte[] HEARTBEAT = Bits.ascii("h");
-    static final byte[] WITHDRAWN = Bits.ascii("x");
+    static final byte[] REQUEST = Bytes.toBytes("d");
+    static final byte[] HEARTBEAT = Bytes.toBytes("h");
+    static final byte[] WITHDRAWN = Bytes.toBytes("x");
 
     private RequestRow() {}
   }
@@ -22,7 +23,7 @@ final class DigestTable {
   /** A page of ranges for one region server. Written by the tool. */
   static final class PageRow {
     static final char TYPE = 'p';
-    static final byte[] RANGES = Bits.ascii("r");
+    static final byte[] RANGES = Bytes.toBytes("r");
 
     private PageRow() {}
   }
@@ -30,8 +31,8 @@ final class DigestTable {
   /** Sign that a region server works on a request, with its progress. */
   static final class ProgressRow {
     static final char TYPE = 's';
-    static final byte[] VERSION = Bits.ascii("v");
-    static final byte[] BYTES = Bits.ascii("b");
+    static final byte[] VERSION = Bytes.toBytes("v");
+    static final byte[] BYTES = Bytes.toBytes("b");
 
     private ProgressRow() {}
   }
@@ -39,7 +40,7 @@ final class DigestTable {
   /** Answers of a region server. */
   static final class AnswerRow {
     static final char TYPE = 'a';
-    static final byte[] ANSWERS = Bits.ascii("a");
+    static final byte[] ANSWERS = Bytes.toBytes("a");
 
     private AnswerRow() {}
   }

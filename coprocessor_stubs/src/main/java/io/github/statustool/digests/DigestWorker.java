@@ -1,6 +1,5 @@
 package io.github.statustool.digests;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.Ids;
 import io.github.statustool.state.Settings;
 import java.io.IOException;
@@ -128,7 +127,7 @@ public final class DigestWorker {
       }
     }
     if (jobs.size() < MAX_JOBS) {
-      jobs.add(new DigestJob(id, server, Bits.hex(Ids.origin(name)), now()));
+      jobs.add(new DigestJob(id, server, Ids.hex(Ids.origin(name)), now()));
     }
   }
 

@@ -1,6 +1,5 @@
 package io.github.statustool.digests;
 
-import io.github.statustool.state.Bits;
 import java.util.Arrays;
 import java.util.Random;
 import org.apache.hadoop.hbase.Cell;
@@ -18,12 +17,12 @@ import org.apache.hadoop.hbase.util.Bytes;
 final class RandomRow {
   private static final int RANDOM_BYTES = 8;
   private static final byte[][] ALPHABETS = {
-    Bits.ascii("0123456789"),
-    Bits.ascii("0123456789abcdef"),
-    Bits.ascii("0123456789ABCDEF"),
-    Bits.ascii("abcdefghijklmnopqrstuvwxyz"),
-    Bits.ascii("ABCDEFGHIJKLMNOPQRSTUVWXYZ"),
-    Bits.ascii("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"),
+    Bytes.toBytes("0123456789"),
+    Bytes.toBytes("0123456789abcdef"),
+    Bytes.toBytes("0123456789ABCDEF"),
+    Bytes.toBytes("abcdefghijklmnopqrstuvwxyz"),
+    Bytes.toBytes("ABCDEFGHIJKLMNOPQRSTUVWXYZ"),
+    Bytes.toBytes("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"),
   };
 
   private RandomRow() {}

@@ -1,6 +1,5 @@
 package io.github.statustool.digests;
 
-import io.github.statustool.state.Bits;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -8,6 +7,7 @@ import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.KeyValue;
 import org.apache.hadoop.hbase.PrivateCellUtil;
 import org.apache.hadoop.hbase.TagType;
+import org.apache.hadoop.hbase.util.Bytes;
 
 /**
  * Digests cells in HBase's order, in at most {@value #MAX_BUCKETS} buckets of consecutive rows, so that the tool can
@@ -54,8 +54,8 @@ final class RowDigest {
   void add(Cell cell) {
     message.set(cell);
     int key = message.offset + KEY;
-    int keyEnd = key + Bits.getInt(message.bytes, message.offset) - TIMESTAMP_AND_TYPE;
-    int row = Short.BYTES + Bits.getShort(message.bytes, key);
+    int keyEnd = key + Bytes.toInt(message.bytes, message.offset) - TIMESTAMP_AND_TYPE;
+    int row = Short.BYTES + Bytes.toShort(message.bytes, key);
     boolean sameRow = row == rowEnd && Arrays.equals(message.bytes, key, key + row, column, 0, row);
     boolean sameColumn = sameRow && Arrays.equals(message.bytes, key, keyEnd, column, 0, columnEnd);
     version = sameColumn ? version + 1 : 1;
@@ -65,7 +65,7 @@ final class RowDigest {
     if (!sameRow) {
       beginRow();
     }
-    long timestamp = Bits.getLong(message.bytes, keyEnd);
+    long timestamp = Bytes.toLong(message.bytes, keyEnd);
     if (version > family.versions || timestamp < family.oldest) {
       return;
     }

@@ -1,6 +1,5 @@
 package io.github.statustool.recorder;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateStore;
 import io.github.statustool.state.StateTable.BarrierRow;
@@ -44,7 +43,7 @@ final class Barrier {
 
   Barrier(LongSupplier clock, long id) {
     this.clock = clock;
-    this.id = Bits.ofLong(id);
+    this.id = Bytes.toBytes(id);
   }
 
   /** Returns the echo to be written by a flush that starts now, or null if the token has been echoed already. */
@@ -101,7 +100,7 @@ final class Barrier {
     if (Arrays.equals(token, claimed) || Bytes.startsWith(claimant, token)) {
       return;
     }
-    byte[] mine = Bits.concat(token, id);
+    byte[] mine = Bytes.add(token, id);
     StateRow claim = new StateRow(BarrierRow.KEY).add(BarrierRow.CLAIM, mine, StateRow.SERVER_TIME);
     claimed = token;
     if (!store.putIf(claim, BarrierRow.CLAIM, claimant)
@@ -113,8 +112,8 @@ final class Barrier {
   private static List<StateRow> tableRows(Map<String, String> tables, byte[] token) {
     List<StateRow> rows = new ArrayList<>(tables.size());
     for (Map.Entry<String, String> table : tables.entrySet()) {
-      rows.add(new StateRow(Bits.utf8(TableRow.TYPE + table.getKey()))
-          .add(TableRow.DESCRIPTOR, Bits.utf8(table.getValue()), StateRow.SERVER_TIME)
+      rows.add(new StateRow(Bytes.toBytes(TableRow.TYPE + table.getKey()))
+          .add(TableRow.DESCRIPTOR, Bytes.toBytes(table.getValue()), StateRow.SERVER_TIME)
           .add(TableRow.ECHO, token, StateRow.SERVER_TIME));
     }
     return rows;

@@ -1,6 +1,5 @@
 package io.github.statustool.recorder;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.Settings;
 import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateStore;
@@ -11,6 +10,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
+import org.apache.hadoop.hbase.util.Bytes;
 
 /**
  * The coverage's row: since when this state table has been kept, and the {@link Coverage} by the trackers of either
@@ -62,7 +62,7 @@ final class Coverages {
     }
     wasKept = true;
     for (Coverage coverage : of(roles)) {
-      coverage.begin(store, row, start(coverage, Bits.getLong(kept, 0)));
+      coverage.begin(store, row, start(coverage, Bytes.toLong(kept, 0)));
     }
   }
 

@@ -1,6 +1,5 @@
 package io.github.statustool.recorder;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.Change;
 import io.github.statustool.state.Ids;
 import io.github.statustool.state.StateRow;
@@ -12,6 +11,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.apache.hadoop.hbase.util.Bytes;
 
 /**
  * One role of a region server, {@code w} (writer) or {@code r} (replicator), with its row in the state table and
@@ -61,7 +61,7 @@ final class ServerRole {
   }
 
   static byte[] key(long origin, char role) {
-    return Bits.ascii(ServerRow.TYPE + Bits.hex(origin) + role);
+    return Bytes.toBytes(ServerRow.TYPE + Ids.hex(origin) + role);
   }
 
   boolean isWritten() {
@@ -148,10 +148,10 @@ final class ServerRole {
     lastTimestamp = Math.max(time, lastTimestamp + 1);
     long now = lastTimestamp;
     StateRow row = new StateRow(key())
-        .add(ServerRow.NAME, Bits.utf8(serverName), now)
+        .add(ServerRow.NAME, Bytes.toBytes(serverName), now)
         .add(ServerRow.STARTED_MS, started, now)
-        .add(ServerRow.VERSION, Bits.utf8(TrackerVersion.get()), now)
-        .add(ServerRow.HEALTH, Bits.utf8(health), now)
+        .add(ServerRow.VERSION, Bytes.toBytes(TrackerVersion.get()), now)
+        .add(ServerRow.HEALTH, Bytes.toBytes(health), now)
         .add(ServerRow.LAST, now, now);
     if (flushed != null) {
       row.add(ServerRow.FLUSHED_MS, flushed, now);

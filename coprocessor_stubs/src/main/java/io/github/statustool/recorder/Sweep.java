@@ -1,6 +1,5 @@
 package io.github.statustool.recorder;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.Ids;
 import io.github.statustool.state.Settings;
 import io.github.statustool.state.StateRow;
@@ -19,6 +18,7 @@ import java.util.Set;
 import java.util.function.DoubleSupplier;
 import java.util.function.LongSupplier;
 import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.util.Bytes;
 
 /**
  * Compares the live region servers with the server rows of the state table. A server that has no tracker, or that ended
@@ -171,7 +171,7 @@ final class Sweep {
   private static boolean isMarked(StoredRow row) {
     byte[] gone = row.value(ServerRow.GONE_MS);
     byte[] flushed = row.value(ServerRow.FLUSHED_MS);
-    return gone != null && (flushed == null || Bits.getLong(gone, 0) >= Bits.getLong(flushed, 0));
+    return gone != null && (flushed == null || Bytes.toLong(gone, 0) >= Bytes.toLong(flushed, 0));
   }
 
   private static Set<String> names(Collection<ServerName> servers) {

@@ -5,6 +5,7 @@ import java.security.NoSuchAlgorithmException;
 import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
+import org.apache.hadoop.hbase.util.Bytes;
 
 /**
  * The 64-bit ids of formats.md: origin (a region server's incarnation) and via (the clusters that an edit has passed).
@@ -15,12 +16,21 @@ public final class Ids {
 
   private Ids() {}
 
+  /** Returns an id as 16 hex digits. */
+  public static String hex(long id) {
+    return Bytes.toHex(Bytes.toBytes(id));
+  }
+
+  public static byte[] ofLongs(long first, long second) {
+    return Bytes.add(Bytes.toBytes(first), Bytes.toBytes(second));
+  }
+
   public static long origin(String serverName) {
-    return first8OfSha256(Bits.utf8(serverName));
+    return first8OfSha256(Bytes.toBytes(serverName));
   }
 
   public static long hash(String name) {
-    return first8OfSha256(Bits.utf8(name));
+    return first8OfSha256(Bytes.toBytes(name));
   }
 
   public static long via(List<UUID> clusterIds) {
@@ -32,19 +42,12 @@ public final class Ids {
    * differ.
    */
   public static long via(List<UUID> clusterIds, long firstSeq, long firstWriteTime) {
-    byte[] ids = sortedBytes(clusterIds);
-    byte[] all = Arrays.copyOf(ids, ids.length + 2 * Long.BYTES);
-    Bits.putLong(all, ids.length, firstSeq);
-    Bits.putLong(all, ids.length + Long.BYTES, firstWriteTime);
-    return first8OfSha256(all);
+    return first8OfSha256(Bytes.add(sortedBytes(clusterIds), ofLongs(firstSeq, firstWriteTime)));
   }
 
   /** Returns the via of a family's stream: the via of the entry, and the family's id. */
   public static long via(long base, int family) {
-    byte[] both = new byte[Long.BYTES + Integer.BYTES];
-    Bits.putLong(both, 0, base);
-    Bits.putInt(both, Long.BYTES, family);
-    return first8OfSha256(both);
+    return first8OfSha256(Bytes.add(Bytes.toBytes(base), Bytes.toBytes(family)));
   }
 
   /** Returns the cluster ids, sorted, because the order of the clusters must not make a difference. */
@@ -52,20 +55,16 @@ public final class Ids {
     byte[][] ids = new byte[clusterIds.size()][];
     for (int i = 0; i < ids.length; i++) {
       UUID id = clusterIds.get(i);
-      ids[i] = Bits.ofLongs(id.getMostSignificantBits(), id.getLeastSignificantBits());
+      ids[i] = ofLongs(id.getMostSignificantBits(), id.getLeastSignificantBits());
     }
     Arrays.sort(ids, Arrays::compareUnsigned);
-    byte[] all = new byte[2 * Long.BYTES * ids.length];
-    for (int i = 0; i < ids.length; i++) {
-      System.arraycopy(ids[i], 0, all, 2 * Long.BYTES * i, 2 * Long.BYTES);
-    }
-    return all;
+    return Bytes.add(ids);
   }
 
   /** Returns the first 8 bytes of the SHA-256 of some bytes. */
   public static long first8OfSha256(byte[] bytes) {
     try {
-      return Bits.getLong(MessageDigest.getInstance("SHA-256").digest(bytes), 0);
+      return Bytes.toLong(MessageDigest.getInstance("SHA-256").digest(bytes), 0);
     } catch (NoSuchAlgorithmException e) {
       throw new IllegalStateException("every Java platform has SHA-256", e);
     }

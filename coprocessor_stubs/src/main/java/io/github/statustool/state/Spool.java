@@ -105,7 +105,7 @@ public final class Spool implements TableMark.MarkFile {
   }
 
   private String name(long origin, long now) {
-    return Bits.hex(origin) + "-" + now + "-" + written.getAndIncrement();
+    return Ids.hex(origin) + "-" + now + "-" + written.getAndIncrement();
   }
 
   /** Begins a file that grows. It has its final name at once: what is appended is there for every reader. */
@@ -162,7 +162,7 @@ public final class Spool implements TableMark.MarkFile {
 
   /** Returns what the names of the servers' files begin with. Once for all files: each server may have one. */
   private static Set<String> prefixes(Collection<ServerName> servers) {
-    return servers.stream().map(server -> Bits.hex(Ids.origin(server.toString()))).collect(Collectors.toSet());
+    return servers.stream().map(server -> Ids.hex(Ids.origin(server.toString()))).collect(Collectors.toSet());
   }
 
   private static boolean isGrowing(Path file) {

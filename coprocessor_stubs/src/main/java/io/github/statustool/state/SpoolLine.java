@@ -1,6 +1,7 @@
 package io.github.statustool.state;
 
 import java.io.IOException;
+import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hbase.thirdparty.com.google.gson.JsonArray;
 import org.apache.hbase.thirdparty.com.google.gson.JsonElement;
 import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
@@ -21,15 +22,15 @@ final class SpoolLine {
     JsonArray cells = new JsonArray();
     for (StateRow.Column column : row.columns()) {
       JsonObject cell = new JsonObject();
-      cell.addProperty(QUALIFIER, Bits.hex(column.qualifier));
-      cell.addProperty(VALUE, Bits.hex(column.value));
+      cell.addProperty(QUALIFIER, Bytes.toHex(column.qualifier));
+      cell.addProperty(VALUE, Bytes.toHex(column.value));
       if (column.timestamp != StateRow.SERVER_TIME) {
         cell.addProperty(TIMESTAMP, column.timestamp);
       }
       cells.add(cell);
     }
     JsonObject line = new JsonObject();
-    line.addProperty(ROW, Bits.hex(row.key));
+    line.addProperty(ROW, Bytes.toHex(row.key));
     line.add(CELLS, cells);
     return line.toString();
   }
@@ -47,10 +48,10 @@ final class SpoolLine {
   static StateRow parse(String line) throws IOException {
     try {
       JsonObject json = JsonParser.parseString(line).getAsJsonObject();
-      StateRow row = new StateRow(Bits.unhex(json.get(ROW).getAsString()));
+      StateRow row = new StateRow(Bytes.fromHex(json.get(ROW).getAsString()));
       for (JsonElement element : json.getAsJsonArray(CELLS)) {
         JsonObject cell = element.getAsJsonObject();
-        row.add(Bits.unhex(cell.get(QUALIFIER).getAsString()), Bits.unhex(cell.get(VALUE).getAsString()),
+        row.add(Bytes.fromHex(cell.get(QUALIFIER).getAsString()), Bytes.fromHex(cell.get(VALUE).getAsString()),
             cell.has(TIMESTAMP) ? cell.get(TIMESTAMP).getAsLong() : StateRow.SERVER_TIME);
       }
       return row;

@@ -2,6 +2,7 @@ package io.github.statustool.state;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.hadoop.hbase.util.Bytes;
 
 /** A row to write; shared by the recorder, the write-through and the spool, and independent of the HBase client. */
 public final class StateRow {
@@ -21,7 +22,7 @@ public final class StateRow {
   }
 
   public StateRow add(byte[] qualifier, long value, long timestamp) {
-    return add(qualifier, Bits.ofLong(value), timestamp);
+    return add(qualifier, Bytes.toBytes(value), timestamp);
   }
 
   /** Returns true for a row of this type. */

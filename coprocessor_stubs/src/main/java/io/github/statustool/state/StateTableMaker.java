@@ -11,6 +11,7 @@ import org.apache.hadoop.hbase.client.AsyncAdmin;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
 import org.apache.hadoop.hbase.client.TableDescriptor;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
+import org.apache.hadoop.hbase.util.Bytes;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -22,7 +23,7 @@ final class StateTableMaker {
   private static final Logger LOG = LoggerFactory.getLogger(StateTableMaker.class);
   private static final long CREATE_TIMEOUT_MS = 60_000;
 
-  private static final byte[] PUBLISHED_FAMILY = Bits.ascii("published");
+  private static final byte[] PUBLISHED_FAMILY = Bytes.toBytes("published");
   private static final int PUBLISHED_TTL_S = 86_400;
 
   private final Settings settings;

@@ -38,7 +38,7 @@ public final class TableMark {
   private static final long SKEW_MS = 30_000;
   private static final long NONE = 0;
   /** Follows a region's start key: no other row of the table has such a key, and few come before it in its region. */
-  private static final byte[] SUFFIX = Bits.ascii("!");
+  private static final byte[] SUFFIX = Bytes.toBytes("!");
 
   /** The file. */
   interface MarkFile {
@@ -195,7 +195,7 @@ public final class TableMark {
   private static List<byte[]> keys(StateStore store) throws IOException {
     List<byte[]> keys = new ArrayList<>();
     for (byte[] start : store.regionStarts()) {
-      keys.add(Bits.concat(start, SUFFIX));
+      keys.add(Bytes.add(start, SUFFIX));
     }
     return keys;
   }
@@ -208,7 +208,7 @@ public final class TableMark {
 
   private static byte[] marked(List<byte[]> keys, long mark) {
     ByteArrayOutputStream marked = new ByteArrayOutputStream();
-    marked.writeBytes(Bits.ofLong(mark));
+    marked.writeBytes(Bytes.toBytes(mark));
     for (byte[] key : keys) {
       marked.writeBytes(Bytes.toBytes(key.length));
       marked.writeBytes(key);
@@ -223,7 +223,7 @@ public final class TableMark {
   private static void markTables(StateStore store) throws IOException {
     List<StateRow> rows = new ArrayList<>();
     for (String table : store.tables().keySet()) {
-      rows.add(new StateRow(Bits.utf8(TableEventRow.TYPE + table))
+      rows.add(new StateRow(Bytes.toBytes(TableEventRow.TYPE + table))
           .add(TableEventRow.ARRIVED_MS, 1, TableEventRow.EARLIEST_WINS - 1));
     }
     store.put(rows);
@@ -250,7 +250,7 @@ public final class TableMark {
   }
 
   private static long number(byte[] stored) {
-    return stored == null ? NONE : Bits.getLong(stored, 0);
+    return stored == null ? NONE : Bytes.toLong(stored, 0);
   }
 
   /** Returns null if the file could not be read. */

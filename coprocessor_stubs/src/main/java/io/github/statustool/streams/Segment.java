@@ -1,6 +1,7 @@
 package io.github.statustool.streams;
 
-import io.github.statustool.state.Bits;
+import org.apache.hadoop.hbase.util.Bytes;
+
 
 /** States that the entries of a stream in {@code (prev, seq]} have been applied. */
 final class Segment {
@@ -42,14 +43,14 @@ final class Segment {
   void write(byte[] bytes, int offset) {
     long[] numbers = {prev, seq, firstTime, lastTime, prevTime, recorded};
     for (int i = 0; i < numbers.length; i++) {
-      Bits.putLong(bytes, offset + i * Long.BYTES, numbers[i]);
+      Bytes.putLong(bytes, offset + i * Long.BYTES, numbers[i]);
     }
   }
 
   static Segment read(byte[] bytes, int offset) {
-    return new Segment(Bits.getLong(bytes, offset), Bits.getLong(bytes, offset + Long.BYTES),
-        Bits.getLong(bytes, offset + 2 * Long.BYTES), Bits.getLong(bytes, offset + 3 * Long.BYTES),
-        Bits.getLong(bytes, offset + 4 * Long.BYTES), Bits.getLong(bytes, offset + 5 * Long.BYTES));
+    return new Segment(Bytes.toLong(bytes, offset), Bytes.toLong(bytes, offset + Long.BYTES),
+        Bytes.toLong(bytes, offset + 2 * Long.BYTES), Bytes.toLong(bytes, offset + 3 * Long.BYTES),
+        Bytes.toLong(bytes, offset + 4 * Long.BYTES), Bytes.toLong(bytes, offset + 5 * Long.BYTES));
   }
 
   @Override

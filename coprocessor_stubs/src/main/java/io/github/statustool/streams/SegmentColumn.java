@@ -1,8 +1,8 @@
 package io.github.statustool.streams;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.StateTable.SegmentRow;
 import java.util.List;
+import org.apache.hadoop.hbase.util.Bytes;
 
 /** The segment columns of a stream's row. */
 final class SegmentColumn {
@@ -12,7 +12,7 @@ final class SegmentColumn {
   private SegmentColumn() {}
 
   static byte[] qualifier(long writer) {
-    return Bits.concat(SegmentRow.WRITER, Bits.ofLong(writer));
+    return Bytes.add(SegmentRow.WRITER, Bytes.toBytes(writer));
   }
 
   static byte[] value(List<Segment> segments) {

@@ -1,6 +1,5 @@
 package io.github.statustool.streams;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.Ids;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -16,6 +15,7 @@ import org.apache.hadoop.hbase.client.Mutation;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.WALEntry;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.Attribute;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.WALKey;
+import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
 
@@ -223,7 +223,7 @@ public final class SinkBatch {
     String region = key.getEncodedRegionName().toStringUtf8();
     byte[] clusters = Ids.sortedBytes(clustersOf(key));
     unstamped
-        .computeIfAbsent(region + Bits.hex(clusters), absent -> new UnstampedEntries(region, tableOf(key), clusters))
+        .computeIfAbsent(region + Bytes.toHex(clusters), absent -> new UnstampedEntries(region, tableOf(key), clusters))
         .add(key.getWriteTime());
   }
 

@@ -1,7 +1,7 @@
 package io.github.statustool.streams;
 
-import io.github.statustool.state.Bits;
 import java.util.zip.CRC32C;
+import org.apache.hadoop.hbase.util.Bytes;
 
 /**
  * Encodes and decodes the stamp of an entry: version, origin, via, and for each replicated family the number of cells
@@ -38,36 +38,36 @@ final class StampCodec {
     int end = FIRST_FAMILY + newCells.size() * FAMILY_LENGTH;
     byte[] bytes = new byte[end + CRC_LENGTH];
     bytes[0] = VERSION;
-    Bits.putLong(bytes, ORIGIN, newOrigin);
-    Bits.putLong(bytes, VIA, newVia);
+    Bytes.putLong(bytes, ORIGIN, newOrigin);
+    Bytes.putLong(bytes, VIA, newVia);
     bytes[FAMILIES] = (byte) newCells.size();
     for (int i = 0; i < newCells.size(); i++) {
       int at = FIRST_FAMILY + i * FAMILY_LENGTH;
-      Bits.putInt(bytes, at, newCells.id(i));
-      Bits.putInt(bytes, at + CELLS, newCells.count(i));
-      Bits.putLong(bytes, at + PREV, newCells.prev(i));
-      Bits.putLong(bytes, at + PREV_TIME, newCells.prevTime(i));
+      Bytes.putInt(bytes, at, newCells.id(i));
+      Bytes.putInt(bytes, at + CELLS, newCells.count(i));
+      Bytes.putLong(bytes, at + PREV, newCells.prev(i));
+      Bytes.putLong(bytes, at + PREV_TIME, newCells.prevTime(i));
     }
-    Bits.putInt(bytes, end, crc(bytes, end, seq));
+    Bytes.putInt(bytes, end, crc(bytes, end, seq));
     return bytes;
   }
 
   /** Returns false for a foreign stamp: one of another length or version, damaged, or made for another entry. */
   boolean decode(byte[] bytes, int length, long seq) {
     int end = length - CRC_LENGTH;
-    if (!isOfKnownForm(bytes, end) || Bits.getInt(bytes, end) != crc(bytes, end, seq)) {
+    if (!isOfKnownForm(bytes, end) || Bytes.toInt(bytes, end) != crc(bytes, end, seq)) {
       return false;
     }
-    origin = Bits.getLong(bytes, ORIGIN);
+    origin = Bytes.toLong(bytes, ORIGIN);
     cells.clear();
-    via = Bits.getLong(bytes, VIA);
+    via = Bytes.toLong(bytes, VIA);
     for (int at = FIRST_FAMILY; at < end; at += FAMILY_LENGTH) {
-      long before = Bits.getLong(bytes, at + PREV);
-      if (before < 0 || before >= seq || cells.indexOf(Bits.getInt(bytes, at)) >= 0) {
+      long before = Bytes.toLong(bytes, at + PREV);
+      if (before < 0 || before >= seq || cells.indexOf(Bytes.toInt(bytes, at)) >= 0) {
         return false;
       }
-      cells.add(Bits.getInt(bytes, at), Bits.getInt(bytes, at + CELLS));
-      cells.follow(cells.size() - 1, before, Bits.getLong(bytes, at + PREV_TIME));
+      cells.add(Bytes.toInt(bytes, at), Bytes.toInt(bytes, at + CELLS));
+      cells.follow(cells.size() - 1, before, Bytes.toLong(bytes, at + PREV_TIME));
     }
     return true;
   }
@@ -92,7 +92,7 @@ final class StampCodec {
   }
 
   private int crc(byte[] stamp, int end, long seq) {
-    Bits.putLong(sequenceId, 0, seq);
+    Bytes.putLong(sequenceId, 0, seq);
     crc.reset();
     crc.update(stamp, 0, end);
     crc.update(sequenceId, 0, sequenceId.length);

@@ -1,12 +1,12 @@
 package io.github.statustool.streams;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.Change;
 import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateTable.HeadRow;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.util.Bytes;
 
 /**
  * The newest entry of a stream. Written by the one WAL thread that owns the region, read by the recorder thread.
@@ -110,7 +110,7 @@ final class StreamHead {
         .add(HeadRow.WRITE_MS, seen.writeTime, seen.seq)
         .add(HeadRow.FIRST_MS, seen.firstTime, seen.seq)
         .add(HeadRow.ENTRIES, seen.count, seen.seq)
-        .add(HeadRow.TABLE, Bits.utf8(table), seen.seq)
+        .add(HeadRow.TABLE, Bytes.toBytes(table), seen.seq)
         .add(HeadRow.START_KEY, startKey, seen.seq)
         .add(HeadRow.END_KEY, endKey, seen.seq)
         .add(HeadRow.FAMILY, family, seen.seq);

@@ -1,6 +1,8 @@
 package io.github.statustool.streams;
 
-import io.github.statustool.state.Bits;
+import io.github.statustool.state.Ids;
+import org.apache.hadoop.hbase.util.Bytes;
+
 
 /**
  * Identifies a stream: encoded region name, origin, and via, which stands for the clusters that its edits have passed
@@ -19,7 +21,7 @@ final class StreamId {
 
   /** Returns the stream's row key in the state table, for a row type. */
   byte[] rowKey(char type) {
-    return Bits.ascii(type + region + Bits.hex(origin) + Bits.hex(via));
+    return Bytes.toBytes(type + region + Ids.hex(origin) + Ids.hex(via));
   }
 
   @Override
@@ -38,6 +40,6 @@ final class StreamId {
 
   @Override
   public String toString() {
-    return region + "/" + Bits.hex(origin) + "/" + Bits.hex(via);
+    return region + "/" + Ids.hex(origin) + "/" + Ids.hex(via);
   }
 }

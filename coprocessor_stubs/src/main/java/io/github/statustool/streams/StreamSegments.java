@@ -1,11 +1,11 @@
 package io.github.statustool.streams;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.Change;
 import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateTable.SegmentRow;
 import java.security.SecureRandom;
 import java.util.List;
+import org.apache.hadoop.hbase.util.Bytes;
 
 /**
  * Segments known of one stream, and the column of the stream's row that stores them.
@@ -85,7 +85,7 @@ final class StreamSegments {
     StateRow row = new StateRow(id.rowKey(SegmentRow.TYPE))
         .add(qualifier, SegmentColumn.value(segments.asList()), lastTimestamp)
         .add(SegmentRow.REPLICATED_MS, newest, newest)
-        .add(SegmentRow.TABLE, Bits.utf8(table), StateRow.SERVER_TIME)
+        .add(SegmentRow.TABLE, Bytes.toBytes(table), StateRow.SERVER_TIME)
         .add(SegmentRow.FAMILY, family, StateRow.SERVER_TIME);
     return new Change(row, () -> stored(written));
   }

@@ -1,8 +1,8 @@
 package io.github.statustool.streams;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateTable.UnstampedRow;
+import org.apache.hadoop.hbase.util.Bytes;
 
 /** The newest of a region's entries that arrived without a valid stamp, by the clusters that they have passed. */
 final class UnstampedEntries {
@@ -23,7 +23,7 @@ final class UnstampedEntries {
 
   /** Identifies the entries by region and clusters. */
   String key() {
-    return region + Bits.hex(clusters);
+    return region + Bytes.toHex(clusters);
   }
 
   void add(long writeTime) {
@@ -54,8 +54,8 @@ final class UnstampedEntries {
   }
 
   StateRow toRow() {
-    return new StateRow(Bits.ascii(UnstampedRow.TYPE + region))
-        .add(Bits.concat(UnstampedRow.WRITE_MS, clusters), newest, newest)
-        .add(UnstampedRow.TABLE, Bits.utf8(table), newest);
+    return new StateRow(Bytes.toBytes(UnstampedRow.TYPE + region))
+        .add(Bytes.add(UnstampedRow.WRITE_MS, clusters), newest, newest)
+        .add(UnstampedRow.TABLE, Bytes.toBytes(table), newest);
   }
 }

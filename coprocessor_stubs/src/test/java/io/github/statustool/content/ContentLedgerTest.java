@@ -8,7 +8,6 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.Change;
 import io.github.statustool.state.FakeStore;
 import io.github.statustool.state.Ids;
@@ -516,7 +515,7 @@ class ContentLedgerTest {
     there.open(2, ONE + "." + parent.getEncodedName());
     there.join();
     there.write();
-    byte[] fact = Bits.ascii(FactRow.TYPE + parent.getEncodedName());
+    byte[] fact = Bytes.toBytes(FactRow.TYPE + parent.getEncodedName());
     assertEquals(3, store.number(fact, FactRow.REGION_ID));
     assertEquals("split", Bytes.toString(store.value(fact, FactRow.LINEAGE)));
   }
@@ -557,7 +556,7 @@ class ContentLedgerTest {
     here.open(10, ONE);
     here.write();
     String json = new String(store.rows.get(FakeStore.text(OpenTenure.rowKey(region.getEncodedName())))
-        .values.tailMap(Bits.ascii("k"), true).firstEntry().getValue());
+        .values.tailMap(Bytes.toBytes("k"), true).firstEntry().getValue());
     assertTrue(json.contains("\"r\":[\"g\"]"), json);
     assertNotNull(only().before.get("g"));
   }

@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.Change;
 import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateTable.TableEventRow;
@@ -13,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import org.apache.hadoop.hbase.util.Bytes;
 import org.junit.jupiter.api.Test;
 
 class TableEventsTest {
@@ -34,7 +34,7 @@ class TableEventsTest {
     Set<String> cells = new TreeSet<>();
     for (Change change : events.dirty()) {
       for (StateRow.Column column : change.row.columns()) {
-        cells.add(new String(change.row.key) + " " + new String(column.qualifier) + " " + Bits.getLong(column.value, 0)
+        cells.add(new String(change.row.key) + " " + new String(column.qualifier) + " " + Bytes.toLong(column.value, 0)
             + "@" + column.timestamp);
       }
       change.stored();

@@ -11,7 +11,6 @@ import io.github.statustool.digests.DigestTable.AnswerRow;
 import io.github.statustool.digests.DigestTable.PageRow;
 import io.github.statustool.digests.DigestTable.ProgressRow;
 import io.github.statustool.digests.DigestTable.RequestRow;
-import io.github.statustool.state.Bits;
 import java.io.IOException;
 import java.io.InputStream;
 import java.lang.reflect.Proxy;
@@ -27,8 +26,8 @@ import org.apache.hadoop.hbase.util.Bytes;
 import org.junit.jupiter.api.Test;
 
 class DigestJobTest {
-  private static final byte[] ID = Bits.unhex("000102030405060708090a0b0c0d0e0f");
-  private static final String HEX = Bits.hex(ID);
+  private static final byte[] ID = Bytes.fromHex("000102030405060708090a0b0c0d0e0f");
+  private static final String HEX = Bytes.toHex(ID);
   private static final String ORIGIN = "00000000000000aa";
 
   private final FakeRequestTable table = new FakeRequestTable();
@@ -54,7 +53,7 @@ class DigestJobTest {
 
   static byte[] resource(String name) throws IOException {
     try (InputStream in = DigestJobTest.class.getResourceAsStream("/rows/" + name)) {
-      return Bits.unhex(new String(in.readAllBytes(), StandardCharsets.UTF_8).trim());
+      return Bytes.fromHex(new String(in.readAllBytes(), StandardCharsets.UTF_8).trim());
     }
   }
 
@@ -64,14 +63,14 @@ class DigestJobTest {
 
   private void putRequest() throws IOException {
     store(RequestRow.TYPE + HEX, RequestRow.REQUEST, resource("request.hex"));
-    store(RequestRow.TYPE + HEX, RequestRow.HEARTBEAT, Bits.ofLong(0));
+    store(RequestRow.TYPE + HEX, RequestRow.HEARTBEAT, Bytes.toBytes(0L));
     store(PageRow.TYPE + ORIGIN + HEX + "00000000", PageRow.RANGES, resource("page.hex"));
   }
 
   private static DigestScan.Slice slice(String end) {
     RowDigest digest = new RowDigest(RowDigestTest.simpleRequest(), Bytes.toBytes("a"));
     digest.add(RowDigestTest.cell(1, 5, "v"));
-    return new DigestScan.Slice(digest.buckets(), end == null ? Bits.unhex("ff00") : Bytes.toBytes(end), 77, false);
+    return new DigestScan.Slice(digest.buckets(), end == null ? Bytes.fromHex("ff00") : Bytes.toBytes(end), 77, false);
   }
 
   private List<String> answers() {
@@ -87,7 +86,7 @@ class DigestJobTest {
     });
     job.step(null);
     job.send(table, 0);
-    assertTrue(answers().get(0).contains(Bits.hex(Bits.utf8(why))));
+    assertTrue(answers().get(0).contains(Bytes.toHex(Bytes.toBytes(why))));
   }
 
   /** As the tool writes it (status_tool/digests/wire.py). */
@@ -104,7 +103,7 @@ class DigestJobTest {
     assertNull(request.table(TableName.META_TABLE_NAME));
     List<DigestRequest.Range> ranges = DigestRequest.parsePage(resource("page.hex"));
     assertEquals(List.of(2, 7, 11L), List.of(ranges.size(), ranges.get(0).part, ranges.get(0).openSeq));
-    assertArrayEquals(Bits.unhex("ff00"), ranges.get(0).stop);
+    assertArrayEquals(Bytes.fromHex("ff00"), ranges.get(0).stop);
   }
 
   @Test
@@ -135,7 +134,7 @@ class DigestJobTest {
     job.send(table, 0);
     assertFalse(job.hasWork());
     // One cell: a slice up to k, the refusal of the region that is not here, the rest of the range.
-    assertEquals(List.of(Bits.hex(resource("answer.hex"))), answers());
+    assertEquals(List.of(Bytes.toHex(resource("answer.hex"))), answers());
   }
 
   @Test
@@ -170,7 +169,7 @@ class DigestJobTest {
     table.losesAnswers = false;
     job.step((opened, request, rate, range) -> slice(null));
     job.send(table, 0);
-    assertEquals(Bits.hex(resource("answer.hex")), answers().get(1));
+    assertEquals(Bytes.toHex(resource("answer.hex")), answers().get(1));
     assertEquals(2, answers().size());
   }
 
@@ -183,7 +182,7 @@ class DigestJobTest {
   void withdrawnOrAbandonedItEnds() throws IOException {
     putRequest();
     job.refresh(table, 0);
-    store(RequestRow.TYPE + HEX, RequestRow.HEARTBEAT, Bits.ofLong(1));
+    store(RequestRow.TYPE + HEX, RequestRow.HEARTBEAT, Bytes.toBytes(1L));
     job.refresh(table, 29_000);
     job.refresh(table, 58_000);
     assertFalse(job.isOver());
@@ -202,7 +201,7 @@ class DigestJobTest {
     int[] scans = {0};
     for (int i = 0; i < 10; i++) {
       job.refresh(table, 3_000L * i);
-      store(RequestRow.TYPE + HEX, RequestRow.HEARTBEAT, Bits.ofLong(i));
+      store(RequestRow.TYPE + HEX, RequestRow.HEARTBEAT, Bytes.toBytes((long) i));
       job.step((opened, request, rate, range) -> {
         scans[0]++;
         return slice(null);

@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.github.statustool.digests.DigestTable.AnswerRow;
 import io.github.statustool.digests.DigestTable.PageRow;
 import io.github.statustool.digests.DigestTable.RequestRow;
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.Ids;
 import io.github.statustool.state.Settings;
 import java.io.IOException;
@@ -14,14 +13,15 @@ import java.util.Arrays;
 import java.util.function.BooleanSupplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.regionserver.Region;
+import org.apache.hadoop.hbase.util.Bytes;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 class DigestWorkerTest {
-  private static final byte[] ID = Bits.unhex("000102030405060708090a0b0c0d0e0f");
-  private static final String HEX = Bits.hex(ID);
+  private static final byte[] ID = Bytes.fromHex("000102030405060708090a0b0c0d0e0f");
+  private static final String HEX = Bytes.toHex(ID);
   private static final String SERVER = "host,1,2";
-  private static final String ORIGIN = Bits.hex(Ids.origin(SERVER));
+  private static final String ORIGIN = Ids.hex(Ids.origin(SERVER));
 
   private final Configuration conf = new Configuration(false);
   private final FakeRequestTable table = new FakeRequestTable();
@@ -73,7 +73,7 @@ class DigestWorkerTest {
 
   private void putRequest() throws IOException {
     table.store(RequestRow.TYPE + HEX, RequestRow.REQUEST, DigestJobTest.resource("request.hex"));
-    table.store(RequestRow.TYPE + HEX, RequestRow.HEARTBEAT, Bits.ofLong(0));
+    table.store(RequestRow.TYPE + HEX, RequestRow.HEARTBEAT, Bytes.toBytes(0L));
     table.store(PageRow.TYPE + ORIGIN + HEX + "00000000", PageRow.RANGES, DigestJobTest.resource("page.hex"));
   }
 

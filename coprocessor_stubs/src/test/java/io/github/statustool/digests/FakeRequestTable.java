@@ -1,6 +1,5 @@
 package io.github.statustool.digests;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StoredRow;
 import java.io.IOException;
@@ -48,7 +47,7 @@ public final class FakeRequestTable implements RequestTable {
   }
 
   synchronized void store(String key, byte[] qualifier, byte[] value) {
-    rows.computeIfAbsent(key, absent -> new StoredRow(Bits.ascii(key))).values.put(qualifier, value);
+    rows.computeIfAbsent(key, absent -> new StoredRow(Bytes.toBytes(key))).values.put(qualifier, value);
   }
 
   /** Values of a column of the rows whose keys begin so. */
@@ -56,7 +55,7 @@ public final class FakeRequestTable implements RequestTable {
     List<String> found = new ArrayList<>();
     rows.forEach((key, row) -> {
       if (key.startsWith(prefix)) {
-        found.add(Bits.hex(row.value(qualifier)));
+        found.add(Bytes.toHex(row.value(qualifier)));
       }
     });
     return found;

@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.GoldenRows;
 import io.github.statustool.state.Ids;
 import io.github.statustool.state.StateRow;
@@ -22,7 +21,7 @@ class RequestRowsTest {
     FakeRequestTable table = new FakeRequestTable();
     List<StateRow> rows = GoldenRows.read("tool-requests");
     table.put(rows.subList(0, 2));
-    DigestJob job = new DigestJob(request, null, Bits.hex(Ids.origin("master.example.org,16020,1700000000000")), 0);
+    DigestJob job = new DigestJob(request, null, Ids.hex(Ids.origin("master.example.org,16020,1700000000000")), 0);
     job.refresh(table, 0);
     assertTrue(job.hasWork(), "the page is this server's");
     assertFalse(job.isOver());

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.statustool.state.Bits;
+import io.github.statustool.state.Ids;
 import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
@@ -99,7 +99,7 @@ class RowDigestTest {
     assertEquals(64, lines.length);
     for (int length = 0; length < lines.length; length++) {
       hash.hash(message, length);
-      String found = Bits.hex(Bits.ofLongs(Long.reverseBytes(hash.low), Long.reverseBytes(hash.high)));
+      String found = Bytes.toHex(Ids.ofLongs(Long.reverseBytes(hash.low), Long.reverseBytes(hash.high)));
       assertEquals(lines[length], found, "of " + length + " bytes");
     }
   }
@@ -113,22 +113,23 @@ class RowDigestTest {
       JsonObject one = each.getAsJsonObject();
       Map<byte[], DigestRequest.Family> families = new TreeMap<>(Bytes.BYTES_COMPARATOR);
       one.getAsJsonObject("families").entrySet().forEach(entry -> {
-        byte[] name = Bits.unhex(entry.getKey());
+        byte[] name = Bytes.fromHex(entry.getKey());
         JsonArray rule = entry.getValue().getAsJsonArray();
         families.put(name, new DigestRequest.Family(name, rule.get(0).getAsInt(), rule.get(1).getAsLong()));
       });
-      DigestRequest.TableRequest request = request(Bits.unhex(one.get("key").getAsString()), one.get("cut").getAsLong(), families);
+      DigestRequest.TableRequest request =
+          request(Bytes.fromHex(one.get("key").getAsString()), one.get("cut").getAsLong(), families);
       RowDigest digest = new RowDigest(request, new byte[0]);
       for (JsonElement cell : one.getAsJsonArray("cells")) {
         digest.add(parsed(cell.getAsJsonArray()));
       }
-      assertEquals(one.get("sums").getAsString(), Bits.hex(total(digest.buckets())), one.get("name").getAsString());
+      assertEquals(one.get("sums").getAsString(), Bytes.toHex(total(digest.buckets())), one.get("name").getAsString());
     }
   }
 
   private static Cell parsed(JsonArray cell) {
-    return new KeyValue(Bits.unhex(cell.get(0).getAsString()), Bits.unhex(cell.get(1).getAsString()),
-        Bits.unhex(cell.get(2).getAsString()), cell.get(3).getAsLong(), Bits.unhex(cell.get(4).getAsString()));
+    return new KeyValue(Bytes.fromHex(cell.get(0).getAsString()), Bytes.fromHex(cell.get(1).getAsString()),
+        Bytes.fromHex(cell.get(2).getAsString()), cell.get(3).getAsLong(), Bytes.fromHex(cell.get(4).getAsString()));
   }
 
   @Test
@@ -175,7 +176,7 @@ class RowDigestTest {
     byte[] tagged = digest(List.of(new KeyValue(f, f, f, 5, f, List.of(tag))));
     int expiring = plain.length - Long.BYTES;
     assertArrayEquals(Arrays.copyOf(plain, expiring), Arrays.copyOf(tagged, expiring));
-    assertEquals(List.of(0L, 1L), List.of(Bits.getLong(plain, expiring), Bits.getLong(tagged, expiring)));
+    assertEquals(List.of(0L, 1L), List.of(Bytes.toLong(plain, expiring), Bytes.toLong(tagged, expiring)));
   }
 
   /** In an array, in a buffer outside of the heap, and in pieces, as encoded blocks have it. */

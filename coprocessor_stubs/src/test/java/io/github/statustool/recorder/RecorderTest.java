@@ -11,7 +11,6 @@ import io.github.statustool.content.MarkerForwarder;
 import io.github.statustool.content.TableEvents;
 import io.github.statustool.content.TableWrites;
 import io.github.statustool.server.ServerComponent;
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.FakeStore;
 import io.github.statustool.state.Settings;
 import io.github.statustool.state.Spool;
@@ -48,8 +47,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class RecorderTest {
-  private static final byte[] TOKEN = Bits.ascii("0123456789abcdef");
-  private static final byte[] OTHER_TOKEN = Bits.ascii("fedcba9876543210");
+  private static final byte[] TOKEN = Bytes.toBytes("0123456789abcdef");
+  private static final byte[] OTHER_TOKEN = Bytes.toBytes("fedcba9876543210");
   private static final String OTHER_SERVER = "other,16020,1700000000001";
 
   @TempDir
@@ -172,7 +171,7 @@ class RecorderTest {
   void theServersRowIsThereAtOnceButSaysNothingOfAFlush() {
     append();
     recorder.tick();
-    assertArrayEquals(Bits.utf8(Fixtures.SERVER), store.value(writerRow, ServerRow.NAME));
+    assertArrayEquals(Bytes.toBytes(Fixtures.SERVER), store.value(writerRow, ServerRow.NAME));
     assertNotNull(store.value(replicatorRow, ServerRow.STARTED_MS));
     assertNull(store.value(writerRow, ServerRow.FLUSHED_MS));
     assertNull(store.value(headRow(), HeadRow.SEQ));
@@ -204,9 +203,9 @@ class RecorderTest {
     tick(5_000);
     assertEquals(1, store.number(headRow(), HeadRow.SEQ));
     assertEquals(clock.get(), store.number(writerRow, ServerRow.FLUSHED_MS));
-    assertArrayEquals(Bits.utf8("{\"failed_writes\":1,\"pending\":0,\"errors\":0,\"peers\":{\"1\":[7,0,0,5]}}"),
+    assertArrayEquals(Bytes.toBytes("{\"failed_writes\":1,\"pending\":0,\"errors\":0,\"peers\":{\"1\":[7,0,0,5]}}"),
         store.value(writerRow, ServerRow.HEALTH));
-    assertArrayEquals(Bits.utf8("{\"failed_writes\":1,\"pending\":0,\"errors\":0}"),
+    assertArrayEquals(Bytes.toBytes("{\"failed_writes\":1,\"pending\":0,\"errors\":0}"),
         store.value(replicatorRow, ServerRow.HEALTH));
     store.log.clear();
     tick(5_000);
@@ -220,7 +219,7 @@ class RecorderTest {
     store.beforeBarrier = () -> server.skipped = 1; // since the look of this round
     tick(1_000);
     assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
-    assertEquals(7, store.number(Bits.utf8("nt"), TableEventRow.SKIPPED_MS));
+    assertEquals(7, store.number(Bytes.toBytes("nt"), TableEventRow.SKIPPED_MS));
   }
 
   @Test
@@ -239,7 +238,7 @@ class RecorderTest {
     tick(30_000);
     StoredRow row = store.rows.get(FakeStore.text(headRow()));
     assertEquals(1, store.number(headRow(), HeadRow.ENTRIES));
-    assertArrayEquals(Bits.utf8("t"), row.value(HeadRow.TABLE));
+    assertArrayEquals(Bytes.toBytes("t"), row.value(HeadRow.TABLE));
     assertArrayEquals(region.getStartKey(), row.value(HeadRow.START_KEY));
     assertArrayEquals(region.getEndKey(), row.value(HeadRow.END_KEY));
     assertNull(row.value(HeadRow.VIA_IDS));
@@ -260,7 +259,7 @@ class RecorderTest {
     assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
     assertArrayEquals(TOKEN, store.value(replicatorRow, ServerRow.ECHO));
     assertEquals(clock.get(), store.number(writerRow, ServerRow.READ_MS));
-    assertArrayEquals(TOKEN, store.value(Bits.ascii("tns:t"), TableRow.ECHO));
+    assertArrayEquals(TOKEN, store.value(Bytes.toBytes("tns:t"), TableRow.ECHO));
   }
 
   @Test
@@ -283,7 +282,7 @@ class RecorderTest {
     issue(TOKEN);
     recorder.tick();
     assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
-    assertNull(store.value(Bits.ascii("tt"), TableRow.DESCRIPTOR));
+    assertNull(store.value(Bytes.toBytes("tt"), TableRow.DESCRIPTOR));
   }
 
   @Test
@@ -295,9 +294,9 @@ class RecorderTest {
     Barrier loser = new Barrier(() -> readBy(winner));
     loser.read(store, null);
     loser.describeTables(store);
-    assertNull(store.value(Bits.ascii("tt"), TableRow.ECHO));
+    assertNull(store.value(Bytes.toBytes("tt"), TableRow.ECHO));
     winner.describeTables(store);
-    assertArrayEquals(TOKEN, store.value(Bits.ascii("tt"), TableRow.ECHO));
+    assertArrayEquals(TOKEN, store.value(Bytes.toBytes("tt"), TableRow.ECHO));
   }
 
   /** Where a tracker takes its clock's time, between its look at the barrier and its claim. */
@@ -408,7 +407,7 @@ class RecorderTest {
     TableWrites writes = slave.observed().tableWrites.of("t");
     observed.inRingBuffer = () -> writes.add(77, Fixtures.edit(Fixtures.GLOBAL), List.of(), false);
     tick(slave);
-    assertEquals(77, store.number(Bits.utf8("nt"), TableEventRow.WRITTEN_MS));
+    assertEquals(77, store.number(Bytes.toBytes("nt"), TableEventRow.WRITTEN_MS));
     assertArrayEquals(TOKEN, store.value(replicatorRow, ServerRow.ECHO));
     assertNull(store.value(writerRow, ServerRow.NAME), "nobody stamps what is written there");
     issue(OTHER_TOKEN);
@@ -619,7 +618,7 @@ class RecorderTest {
     assertNull(store.value(writerRow, ServerRow.ECHO));
     tick(5_000);
     assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
-    assertArrayEquals(TOKEN, store.value(Bits.ascii("tt"), TableRow.ECHO));
+    assertArrayEquals(TOKEN, store.value(Bytes.toBytes("tt"), TableRow.ECHO));
   }
 
   /** The mark is raised in the first round, and must not look like one of an earlier version. */
@@ -795,7 +794,7 @@ class RecorderTest {
     store.tables.put("t", "{}");
     tick(11_000);
     assertTheTableHasLostRowsNow();
-    assertEquals(1, store.number(Bits.ascii("nt"), TableEventRow.ARRIVED_MS), "its arrival may be what was lost");
+    assertEquals(1, store.number(Bytes.toBytes("nt"), TableEventRow.ARRIVED_MS), "its arrival may be what was lost");
     long noticed = clock.get();
     issue(TOKEN);
     tick(1_000);
@@ -912,10 +911,10 @@ class RecorderTest {
     tick(1_000);
     assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
     assertEquals(1, store.number(headRow(), HeadRow.SEQ));
-    assertNull(store.value(Bits.ascii("tt"), TableRow.ECHO));
+    assertNull(store.value(Bytes.toBytes("tt"), TableRow.ECHO));
     store.masterless = false;
     tick(1_000);
-    assertArrayEquals(TOKEN, store.value(Bits.ascii("tt"), TableRow.ECHO));
+    assertArrayEquals(TOKEN, store.value(Bytes.toBytes("tt"), TableRow.ECHO));
   }
 
   @Test
@@ -1036,7 +1035,7 @@ class RecorderTest {
   @Test
   void aServerThatIsGoneIsMarkedOnce() throws IOException {
     byte[] gone = new ServerRole(ServerRole.WRITER, OTHER_SERVER, 0).key();
-    store.put(List.of(new StateRow(gone).add(ServerRow.NAME, Bits.utf8(OTHER_SERVER), 1)));
+    store.put(List.of(new StateRow(gone).add(ServerRow.NAME, Bytes.toBytes(OTHER_SERVER), 1)));
     recorder.tick();
     long first = store.number(gone, ServerRow.GONE_MS);
     tick(60_000);
@@ -1047,7 +1046,7 @@ class RecorderTest {
   void aServerThatEndedCleanlyIsNotMarked() throws IOException {
     byte[] ended = new ServerRole(ServerRole.WRITER, OTHER_SERVER, 0).key();
     store.put(List.of(
-        new StateRow(ended).add(ServerRow.NAME, Bits.utf8(OTHER_SERVER), 1).add(ServerRow.FINAL_MS, 5, 5)));
+        new StateRow(ended).add(ServerRow.NAME, Bytes.toBytes(OTHER_SERVER), 1).add(ServerRow.FINAL_MS, 5, 5)));
     recorder.tick();
     assertNull(store.value(ended, ServerRow.GONE_MS));
   }
@@ -1072,7 +1071,7 @@ class RecorderTest {
     store.segmentsUnreadable = true;
     recorder.writeThrough().write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
     byte[] gone = new ServerRole(ServerRole.WRITER, OTHER_SERVER, 0).key();
-    store.put(List.of(new StateRow(gone).add(ServerRow.NAME, Bits.utf8(OTHER_SERVER), 1)));
+    store.put(List.of(new StateRow(gone).add(ServerRow.NAME, Bytes.toBytes(OTHER_SERVER), 1)));
     tick(61_000);
     assertNotNull(store.value(gone, ServerRow.GONE_MS), "the sweep");
     assertNull(store.lookups().get(Fixtures.row(SegmentRow.TYPE, "a")));

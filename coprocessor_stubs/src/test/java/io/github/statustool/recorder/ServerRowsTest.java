@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.github.statustool.server.ServerSettings;
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.FakeStore;
 import io.github.statustool.state.GoldenRows;
 import io.github.statustool.state.Health;
@@ -34,7 +33,7 @@ import org.junit.jupiter.api.Test;
 
 class ServerRowsTest {
   private static final String TABLE = "ns:t";
-  private static final byte[] TOKEN = Bits.ascii("0123456789abcdef");
+  private static final byte[] TOKEN = Bytes.toBytes("0123456789abcdef");
   private static final long NOW = 1_700_000_100_000L;
 
   private final FakeStore store = new FakeStore();
@@ -113,7 +112,7 @@ class ServerRowsTest {
     store.put(GoldenRows.read("tool-rows"));
     byte[] row = new ServerRole(ServerRole.WRITER, Fixtures.SERVER, 0).key();
     assertEquals("{\"incarnation\": 77, \"at_ms\": 1700000100000, \"filter\": \"\"}",
-        Bytes.toString(store.value(row, Bits.concat(ServerRow.SETTLED, Bits.ascii("1")))));
+        Bytes.toString(store.value(row, Bytes.add(ServerRow.SETTLED, Bytes.toBytes("1")))));
     Sweep sweep = new Sweep(new Settings(Fixtures.conf()), () -> NOW, (server, live) -> false);
     store.live.add(ServerName.valueOf(Fixtures.SERVER));
     sweep.recordLive(store);

@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.FakeStore;
 import io.github.statustool.state.Settings;
 import io.github.statustool.state.StateRow;
@@ -23,6 +22,7 @@ import java.util.Map;
 import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.util.Bytes;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -59,7 +59,7 @@ class SweepTest {
 
   private void tracked(String server, char as) throws IOException {
     ServerRole role = new ServerRole(as, server, now);
-    store.put(List.of(new StateRow(role.key()).add(ServerRow.NAME, Bits.utf8(server), now)));
+    store.put(List.of(new StateRow(role.key()).add(ServerRow.NAME, Bytes.toBytes(server), now)));
   }
 
   private Sweep another() {

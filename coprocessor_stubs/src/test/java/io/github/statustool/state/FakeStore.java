@@ -14,6 +14,7 @@ import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.client.TableDescriptor;
+import org.apache.hadoop.hbase.util.Bytes;
 
 /** A state table in memory that can be down, or hang, and remembers the order in which rows were written. */
 public final class FakeStore implements StateStore {
@@ -207,7 +208,7 @@ public final class FakeStore implements StateStore {
   public List<byte[]> regionStarts() throws IOException {
     check();
     List<byte[]> keys = new ArrayList<>();
-    starts.forEach(start -> keys.add(Bits.utf8(start)));
+    starts.forEach(start -> keys.add(Bytes.toBytes(start)));
     return keys;
   }
 
@@ -243,7 +244,7 @@ public final class FakeStore implements StateStore {
 
   public Long number(byte[] row, byte[] qualifier) {
     byte[] value = value(row, qualifier);
-    return value == null ? null : Bits.getLong(value, 0);
+    return value == null ? null : Bytes.toLong(value, 0);
   }
 
   public static String text(byte[] key) {

@@ -20,10 +20,11 @@ import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.client.Delete;
 import org.apache.hadoop.hbase.client.Mutation;
 import org.apache.hadoop.hbase.client.RowMutations;
+import org.apache.hadoop.hbase.util.Bytes;
 import org.junit.jupiter.api.Test;
 
 class HBaseStateStoreTest {
-  private static final byte[] OLD = Bits.ascii("old");
+  private static final byte[] OLD = Bytes.toBytes("old");
 
   private static RowMutations mutations(StateRow row) throws IOException {
     StoredRow read = new StoredRow(row.key);
@@ -37,19 +38,19 @@ class HBaseStateStoreTest {
 
   @Test
   void theWholeIsPutAndThePartsAreDeleted() throws IOException {
-    StateRow row = new StateRow(Bits.ascii("s")).add(SegmentRow.TABLE, new byte[0], StateRow.SERVER_TIME);
+    StateRow row = new StateRow(Bytes.toBytes("s")).add(SegmentRow.TABLE, new byte[0], StateRow.SERVER_TIME);
     assertEquals(List.of("Put", "Delete"), kinds(row));
   }
 
   @Test
   void withoutColumnsNothingIsPut() throws IOException {
-    assertEquals(List.of("Delete"), kinds(new StateRow(Bits.ascii("s"))));
+    assertEquals(List.of("Delete"), kinds(new StateRow(Bytes.toBytes("s"))));
   }
 
   /** What was written since it was read must stay. */
   @Test
   void aColumnIsDeletedUpToTheVersionThatWasRead() throws IOException {
-    Mutation delete = mutations(new StateRow(Bits.ascii("s"))).getMutations().get(0);
+    Mutation delete = mutations(new StateRow(Bytes.toBytes("s"))).getMutations().get(0);
     assertTrue(delete instanceof Delete);
     List<Cell> cells = delete.getFamilyCellMap().get(StateTable.FAMILY);
     assertEquals(5, cells.get(0).getTimestamp());

@@ -18,6 +18,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.ClusterId;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.util.Bytes;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -35,9 +36,9 @@ class SpoolTest {
   }
 
   private static StateRow row() {
-    return new StateRow(Bits.ascii("hrow"))
+    return new StateRow(Bytes.toBytes("hrow"))
         .add(HeadRow.SEQ, 77, 77)
-        .add(HeadRow.TABLE, Bits.utf8("tä"), StateRow.SERVER_TIME)
+        .add(HeadRow.TABLE, Bytes.toBytes("tä"), StateRow.SERVER_TIME)
         .add(HeadRow.START_KEY, new byte[0], 77);
   }
 
@@ -56,30 +57,31 @@ class SpoolTest {
     assertEquals(3, read.columns().size());
     assertEquals(77, read.columns().get(0).timestamp);
     assertEquals(StateRow.SERVER_TIME, read.columns().get(1).timestamp);
-    assertArrayEquals(Bits.utf8("tä"), read.columns().get(1).value);
+    assertArrayEquals(Bytes.toBytes("tä"), read.columns().get(1).value);
     assertEquals(0, read.columns().get(2).value.length);
   }
 
   @Test
   void theLineIsThatOfTheFormat() {
-    StateRow row = new StateRow(Bits.ascii("h")).add(HeadRow.SEQ, 1, 5).add(HeadRow.TABLE, Bits.ascii("t"), StateRow.SERVER_TIME);
+    StateRow row = new StateRow(Bytes.toBytes("h")).add(HeadRow.SEQ, 1, 5)
+        .add(HeadRow.TABLE, Bytes.toBytes("t"), StateRow.SERVER_TIME);
     assertEquals("{\"row\":\"68\",\"cells\":[{\"q\":\"73\",\"v\":\"0000000000000001\",\"ts\":5},"
         + "{\"q\":\"74\",\"v\":\"74\"}]}", SpoolLine.of(row));
   }
 
   @Test
   void whatWasSpooledComesHomeAndTheFileGoes() throws IOException {
-    spool.write(5, 1234, List.of(row(), new StateRow(Bits.ascii("o")).add(ServerRow.FINAL_MS, 9, 9)));
+    spool.write(5, 1234, List.of(row(), new StateRow(Bytes.toBytes("o")).add(ServerRow.FINAL_MS, 9, 9)));
     assertArrayEquals(new String[] {"0000000000000005-1234-0.jsonl"}, files());
     assertEquals(1, spool.drain(store));
-    assertEquals(77, store.number(Bits.ascii("hrow"), HeadRow.SEQ));
-    assertEquals(9, store.number(Bits.ascii("o"), ServerRow.FINAL_MS));
+    assertEquals(77, store.number(Bytes.toBytes("hrow"), HeadRow.SEQ));
+    assertEquals(9, store.number(Bytes.toBytes("o"), ServerRow.FINAL_MS));
     assertEquals(0, files().length);
   }
 
   @Test
   void theRowOfAServerIsWrittenLastAndNotAfterAFailure() throws IOException {
-    StateRow server = new StateRow(Bits.ascii("o")).add(ServerRow.FINAL_MS, 9, 9);
+    StateRow server = new StateRow(Bytes.toBytes("o")).add(ServerRow.FINAL_MS, 9, 9);
     spool.write(5, 1234, List.of(server, row()));
     store.afterHeads = () -> store.down = true;
     assertThrows(IOException.class, () -> spool.drain(store));
@@ -93,7 +95,7 @@ class SpoolTest {
   /** Who reads segments of a table that was emptied has to find that it was. */
   @Test
   void eventsOfTablesAreWrittenFirst() throws IOException {
-    StateRow event = new StateRow(Bits.ascii("nt")).add(TableEventRow.BORN_MS, 9, 9);
+    StateRow event = new StateRow(Bytes.toBytes("nt")).add(TableEventRow.BORN_MS, 9, 9);
     spool.write(5, 1234, List.of(row(), event));
     store.away = TableEventRow.TYPE;
     assertThrows(IOException.class, () -> spool.drain(store));
@@ -120,7 +122,7 @@ class SpoolTest {
     assertEquals(1, files().length);
     store.live.clear();
     assertEquals(1, spool.drain(store));
-    assertEquals(77, store.number(Bits.ascii("hrow"), HeadRow.SEQ));
+    assertEquals(77, store.number(Bytes.toBytes("hrow"), HeadRow.SEQ));
   }
 
   @Test
@@ -133,7 +135,7 @@ class SpoolTest {
   void whatAKilledServerHasNotFinishedIsDeletedInTheEnd() throws IOException {
     ServerName alive = ServerName.valueOf("host", 1, 1);
     store.live.add(alive);
-    String itsFile = Bits.hex(Ids.origin(alive.toString())) + "-1234-0.jsonl.tmp";
+    String itsFile = Ids.hex(Ids.origin(alive.toString())) + "-1234-0.jsonl.tmp";
     for (String name : new String[] {itsFile, "0000000000000005-1234-0.jsonl.tmp"}) {
       Files.writeString(folder.resolve(name), "{");
     }
@@ -151,7 +153,7 @@ class SpoolTest {
     Files.writeString(folder.resolve("0.jsonl"), "{\"row\": \"6");
     spool.write(5, 1234, List.of(row()));
     assertThrows(IOException.class, () -> spool.drain(store));
-    assertEquals(77, store.number(Bits.ascii("hrow"), HeadRow.SEQ));
+    assertEquals(77, store.number(Bytes.toBytes("hrow"), HeadRow.SEQ));
     assertArrayEquals(new String[] {"0.jsonl"}, files());
   }
 

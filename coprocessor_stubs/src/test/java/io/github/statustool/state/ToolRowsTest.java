@@ -28,12 +28,12 @@ class ToolRowsTest {
     assertEquals(8, store.value(BarrierRow.KEY, BarrierRow.PRUNING).length);
     assertEquals(8, store.value(BarrierRow.KEY, BarrierRow.TABLE_ID).length);
     assertEquals(NOW - 1, store.number(ToolRow.KEY, ToolRow.SHUTDOWN_MS));
-    byte[] master = Bits.ascii("01020304-0506-0708-090a-0b0c0d0e0f10");
-    assertEquals(NOW - 4, store.number(ToolRow.KEY, Bits.concat(ToolRow.PRUNED_BY, master)));
-    byte[] passed = Bits.concat(PrunedRow.WRITTEN_MS, Ids.sortedBytes(List.of(TWO, ONE)));
-    assertEquals(NOW - 2, store.number(Bits.utf8(PrunedRow.TYPE + TABLE), passed));
-    assertEquals(NOW - 3, store.number(Bits.utf8(PrunedRow.TYPE + "u"), PrunedRow.WRITTEN_MS));
-    byte[] proof = store.value(Bits.utf8(ProvenRow.TYPE + TABLE), Bits.concat(ProvenRow.PROVEN, master));
+    byte[] master = Bytes.toBytes("01020304-0506-0708-090a-0b0c0d0e0f10");
+    assertEquals(NOW - 4, store.number(ToolRow.KEY, Bytes.add(ToolRow.PRUNED_BY, master)));
+    byte[] passed = Bytes.add(PrunedRow.WRITTEN_MS, Ids.sortedBytes(List.of(TWO, ONE)));
+    assertEquals(NOW - 2, store.number(Bytes.toBytes(PrunedRow.TYPE + TABLE), passed));
+    assertEquals(NOW - 3, store.number(Bytes.toBytes(PrunedRow.TYPE + "u"), PrunedRow.WRITTEN_MS));
+    byte[] proof = store.value(Bytes.toBytes(ProvenRow.TYPE + TABLE), Bytes.add(ProvenRow.PROVEN, master));
     assertTrue(Bytes.toString(proof).contains("\"until_ms\""));
   }
 }

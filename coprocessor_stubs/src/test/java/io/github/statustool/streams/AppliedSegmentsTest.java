@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.statustool.content.TableEvents;
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.Change;
 import io.github.statustool.state.StateRow;
 import java.util.AbstractSet;
@@ -14,6 +13,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.hadoop.hbase.util.Bytes;
 import org.junit.jupiter.api.Test;
 
 class AppliedSegmentsTest {
@@ -162,7 +162,7 @@ class AppliedSegmentsTest {
   /** The only column of the only change that is a time; its timestamp is the same. */
   private static long newest(List<Change> changes) {
     StateRow.Column column = changes.get(0).row.columns().get(0);
-    assertEquals(column.timestamp, Bits.getLong(column.value, 0));
+    assertEquals(column.timestamp, Bytes.toLong(column.value, 0));
     return column.timestamp;
   }
 

@@ -1,6 +1,5 @@
 package io.github.statustool.streams;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.Health;
 import io.github.statustool.state.Ids;
 import io.github.statustool.state.Settings;

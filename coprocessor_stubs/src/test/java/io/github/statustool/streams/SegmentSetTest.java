@@ -4,13 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.StateTable.SegmentRow;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
+import org.apache.hadoop.hbase.util.Bytes;
 import org.junit.jupiter.api.Test;
 
 class SegmentSetTest {
@@ -94,7 +94,7 @@ class SegmentSetTest {
 
   @Test
   void otherColumnsAreNoSegments() {
-    assertNull(read(SegmentRow.REPLICATED_MS, Bits.ofLong(1)));
+    assertNull(read(SegmentRow.REPLICATED_MS, Bytes.toBytes(1L)));
     byte[] value = SegmentColumn.value(List.of(segment(0, 4)));
     assertNull(read(SegmentColumn.qualifier(1), java.util.Arrays.copyOf(value, value.length - 1)));
     value[0] = 9;

@@ -3,7 +3,6 @@ package io.github.statustool.streams;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.FakeStore;
 import io.github.statustool.state.Ids;
 import io.github.statustool.state.StateRow;
@@ -15,6 +14,7 @@ import java.util.zip.CRC32C;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.WALEntry;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.HBaseProtos;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.WALKey;
+import org.apache.hadoop.hbase.util.Bytes;
 import org.junit.jupiter.api.Test;
 
 class SinkBatchTest {
@@ -71,7 +71,7 @@ class SinkBatchTest {
   private static long number(UnstampedEntries unstamped, byte[] qualifier) {
     for (StateRow.Column column : unstamped.toRow().columns()) {
       if (Arrays.equals(column.qualifier, qualifier)) {
-        return Bits.getLong(column.value, 0);
+        return Bytes.toLong(column.value, 0);
       }
     }
     throw new AssertionError("no such column");
@@ -168,8 +168,8 @@ class SinkBatchTest {
     later[0] = 4;
     CRC32C crc = new CRC32C();
     crc.update(later, 0, later.length - 4);
-    crc.update(Bits.ofLong(3));
-    Bits.putInt(later, later.length - 4, (int) crc.getValue());
+    crc.update(Bytes.toBytes(3L));
+    Bytes.putInt(later, later.length - 4, (int) crc.getValue());
     SinkBatch batch = Fixtures.batch(Fixtures.entry("a", 3, later));
     assertTrue(batch.streams(NOW).isEmpty());
     assertEquals(1003, number(batch.unstamped().get(0), UnstampedRow.WRITE_MS));
@@ -239,7 +239,7 @@ class SinkBatchTest {
   void whatAStampCannotNameIsOneStream() {
     byte[][] families = new byte[260][];
     for (int i = 0; i < families.length; i++) {
-      families[i] = Bits.ascii("f" + i);
+      families[i] = Bytes.toBytes("f" + i);
     }
     StreamId joint = new StreamId("a", Fixtures.ORIGIN, Ids.via(Ids.LOCAL, FamilyCells.UNKNOWN));
     SinkBatch whole = new SinkBatch(false);
@@ -268,7 +268,7 @@ class SinkBatchTest {
         .addClusterIds(HBaseProtos.UUID.newBuilder().setMostSigBits(1).setLeastSigBits(2))).build();
     SinkBatch batch = Fixtures.batch(bySender, Fixtures.entry("a", 5, null));
     assertEquals(2, batch.unstamped().size());
-    byte[] qualifier = Bits.concat(UnstampedRow.WRITE_MS, Ids.sortedBytes(List.of(one)));
+    byte[] qualifier = Bytes.add(UnstampedRow.WRITE_MS, Ids.sortedBytes(List.of(one)));
     boolean known = false;
     for (UnstampedEntries unstamped : batch.unstamped()) {
       known |= Arrays.equals(unstamped.toRow().columns().get(0).qualifier, qualifier);

@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.statustool.state.Bits;
 import java.util.Arrays;
+import org.apache.hadoop.hbase.util.Bytes;
 import org.junit.jupiter.api.Test;
 
 class StampCodecTest {
@@ -39,11 +39,11 @@ class StampCodecTest {
   /** The CRC was computed apart from this code. */
   @Test
   void theBytesAreThoseOfTheFormat() {
-    FamilyCells cells = Fixtures.cells(Bits.ascii("f"));
+    FamilyCells cells = Fixtures.cells(Bytes.toBytes("f"));
     cells.follow(0, 5, 258);
     byte[] stamp = codec.encode(0x0102030405060708L, 0, cells, 9);
     assertEquals("03" + "0102030405060708" + "0000000000000000" + "01"
-        + "151a27db" + "00000001" + "0000000000000005" + "0000000000000102" + "95c24625", Bits.hex(stamp));
+        + "151a27db" + "00000001" + "0000000000000005" + "0000000000000102" + "95c24625", Bytes.toHex(stamp));
   }
 
   @Test
@@ -89,7 +89,7 @@ class StampCodecTest {
     byte[] newer = stamp.clone();
     newer[0] = 4;
     assertFalse(decode(newer, 9));
-    assertFalse(decode(Bits.unhex("02" + "0102030405060708" + "0000000000000005" + "0000000000000000"
+    assertFalse(decode(Bytes.fromHex("02" + "0102030405060708" + "0000000000000005" + "0000000000000000"
         + "0000000000000102" + "01" + "151a27db" + "00000001" + "1679c4c1"), 9), "of trackers before this version");
     assertFalse(decode(codec.encode(1, 0, new FamilyCells(), 9), 9), "no family");
   }

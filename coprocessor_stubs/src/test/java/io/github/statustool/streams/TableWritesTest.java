@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.Change;
 import io.github.statustool.state.Ids;
 import io.github.statustool.state.StateRow;
@@ -78,8 +77,8 @@ class TableWritesTest {
     for (Change change : observed.tableWrites.dirty()) {
       assertArrayEquals(Bytes.toBytes("nt"), change.row.key);
       for (StateRow.Column column : change.row.columns()) {
-        String clusters = Bits.hex(Arrays.copyOfRange(column.qualifier, 1, column.qualifier.length));
-        long moment = Bits.getLong(column.value, 0);
+        String clusters = Bytes.toHex(Arrays.copyOfRange(column.qualifier, 1, column.qualifier.length));
+        long moment = Bytes.toLong(column.value, 0);
         if (column.qualifier[0] == TableEventRow.FIRST_WRITTEN_MS[0]) {
           first.put(clusters, moment);
           assertEquals(TableEventRow.EARLIEST_WINS - moment, column.timestamp);
@@ -99,8 +98,8 @@ class TableWritesTest {
     append(21_000, List.of(MASTER), put());
     append(21_001, List.of(other), delete());
     append(21_002, List.of(other, MASTER), put());
-    String ones = Bits.hex(Ids.sortedBytes(List.of(MASTER)));
-    String others = Bits.hex(Ids.sortedBytes(List.of(other)));
+    String ones = Bytes.toHex(Ids.sortedBytes(List.of(MASTER)));
+    String others = Bytes.toHex(Ids.sortedBytes(List.of(other)));
     assertEquals(Map.of("l" + ones, 21_000L, "l" + others, 21_001L, "d" + others, 21_001L, "l" + ones + others, 21_002L),
         flushed());
     append(21_003, List.of(MASTER, other), put());
@@ -134,8 +133,8 @@ class TableWritesTest {
       stamper.before(region, key, load);
       stamper.after(region, key, load);
     }
-    String loader = Bits.hex(Ids.sortedBytes(List.of(own)));
-    String both = Bits.hex(Ids.sortedBytes(List.of(MASTER, own)));
+    String loader = Bytes.toHex(Ids.sortedBytes(List.of(own)));
+    String both = Bytes.toHex(Ids.sortedBytes(List.of(MASTER, own)));
     assertEquals(Set.of("l" + loader, "l" + both), flushed().keySet());
   }
 

@@ -9,7 +9,6 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.statustool.content.RegionFacts;
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.Health;
 import io.github.statustool.state.Ids;
 import io.github.statustool.state.StateRow;
@@ -114,7 +113,7 @@ class WalStamperTest {
   /** An entry moves the heads of the families that it has cells of, and no others. */
   @Test
   void eachFamilyIsAChainOfItsOwn() throws IOException {
-    byte[] other = Bits.ascii("h");
+    byte[] other = Bytes.toBytes("h");
     int one = FamilyCells.id(Fixtures.GLOBAL);
     int two = FamilyCells.id(other);
     NavigableMap<byte[], Integer> both = scopesOf(other);
@@ -136,7 +135,7 @@ class WalStamperTest {
   /** The other family's head is lower than the sequence id: it is its newest entry of any family that counts. */
   @Test
   void aLifeIsThatOfAllFamilies() throws IOException {
-    byte[] other = Bits.ascii("h");
+    byte[] other = Bytes.toBytes("h");
     NavigableMap<byte[], Integer> both = scopesOf(other);
     append(Fixtures.key(region, 3, both), Fixtures.edit(other));
     append(Fixtures.key(region, 9, both), Fixtures.edit(Fixtures.GLOBAL));
@@ -148,8 +147,8 @@ class WalStamperTest {
   @Test
   void familiesThatShareAnIdShareAHeadWithoutAName() throws IOException {
     // CRC32C of these two names is the same.
-    byte[] one = Bits.ascii("ccaoacux");
-    byte[] two = Bits.ascii("wcjifoae");
+    byte[] one = Bytes.toBytes("ccaoacux");
+    byte[] two = Bytes.toBytes("wcjifoae");
     assertEquals(FamilyCells.id(one), FamilyCells.id(two));
     NavigableMap<byte[], Integer> both = scopesOf(one, two);
     append(Fixtures.key(region, 3, both), Fixtures.edit(one));
@@ -337,7 +336,7 @@ class WalStamperTest {
   /** The times in the row of the region's facts, by column. */
   private Map<String, Long> loads() {
     StateRow row = facts.dirty().get(0).row;
-    assertArrayEquals(Bits.ascii(FactRow.TYPE + region.getEncodedName()), row.key);
+    assertArrayEquals(Bytes.toBytes(FactRow.TYPE + region.getEncodedName()), row.key);
     return row.columns().stream().filter(column -> column.value.length == Long.BYTES)
         .collect(Collectors.toMap(column -> Bytes.toString(column.qualifier), column -> column.timestamp));
   }

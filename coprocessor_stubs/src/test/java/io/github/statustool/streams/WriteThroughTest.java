@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.statustool.content.TableEvents;
-import io.github.statustool.state.Bits;
 import io.github.statustool.state.Change;
 import io.github.statustool.state.FakeStore;
 import io.github.statustool.state.StateRow;
@@ -13,6 +12,7 @@ import io.github.statustool.state.StateTable.TableEventRow;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.WALEntry;
+import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 import org.apache.hadoop.hbase.util.ManualEnvironmentEdge;
 import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
@@ -77,7 +77,7 @@ class WriteThroughTest {
     } finally {
       EnvironmentEdgeManager.reset();
     }
-    assertEquals(1_000, store.number(Bits.ascii("nt"), TableEventRow.ARRIVED_MS));
+    assertEquals(1_000, store.number(Bytes.toBytes("nt"), TableEventRow.ARRIVED_MS));
   }
 
   @Test
