@@ -18,8 +18,8 @@ from typing import Any
 from status_tool.cli.main import main
 from status_tool.clients.config import Settings, SiteConfig
 from status_tool.clients.zookeeper import ZooKeeper
-from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
 from status_tool.sources.replication_queues import read_queues
+from status_tool.vocabulary.header import SKEW_MS
 from tests.lab.cluster import Cluster, ClusterSpec
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
@@ -145,7 +145,7 @@ class Pair:
             (peer,) = session.peers()
             listed = [refs.since_ms for refs in read_queues(session).hfile_refs]
         known_ms = max(peer.created_ms, peer.modified_ms or 0, *listed)
-        time.sleep(max(0.0, (known_ms + CLOCK_MARGIN_MS) / 1000 + 1 - time.time()))
+        time.sleep(max(0.0, (known_ms + SKEW_MS) / 1000 + 1 - time.time()))
 
     def same(self, table: str, families: Sequence[str] | None = None) -> bool:
         """Whether both sides hold the same cells, row by row."""

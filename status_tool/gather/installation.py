@@ -22,9 +22,9 @@ from status_tool.published.carriers import carried
 from status_tool.published.table import PublishedTable
 from status_tool.rules.kept_proofs import told_by_master
 from status_tool.rules.peers import own_shipping
-from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
 from status_tool.sources.hdfs_files import endpoint_of, refusals_end_the_run
 from status_tool.sources.state_table import Barrier, Descriptors, StateTable
+from status_tool.vocabulary.header import SKEW_MS
 from status_tool.vocabulary.state_rows import REPLICATOR, WRITER
 
 TRACKERS = {WRITER: "WriteTimeTracker", REPLICATOR: "ReplicateTimeTracker"}
@@ -133,7 +133,7 @@ def _clocks(small: Descriptors, barrier: Barrier, live: list[str]) -> Iterator[C
         if row["server"] not in live or row["role"] != WRITER or not row["echoed"] or row["read_ms"] is None:
             continue
         ahead_ms = row["read_ms"] - barrier.issued_ms
-        if not -BEHIND_MS <= ahead_ms <= CLOCK_MARGIN_MS:
+        if not -BEHIND_MS <= ahead_ms <= SKEW_MS:
             how = f"{abs(ahead_ms) / 1000:.1f} s {'behind' if ahead_ms < 0 else 'ahead of'} this host's"
             yield Checked(f"the clock of {row['server']} is {how}", "let NTP set the clocks of all hosts")
 

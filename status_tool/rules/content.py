@@ -13,9 +13,7 @@ from itertools import pairwise
 from status_tool.rules.descriptors import is_retention, keeps_more
 from status_tool.rules.segments import latest
 from status_tool.vocabulary.details import fits, is_number, list_of, map_of, object_in, optional
-
-SKEW_MS = 30_000
-"""Difference that clocks of region servers may have: HBase rejects servers with more skew."""
+from status_tool.vocabulary.header import SKEW_MS
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,12 @@ from typing import Any
 
 from status_tool.printable import counted, few, iso
 from status_tool.rules.origins import is_writer
-from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
 from status_tool.vocabulary.details import fits, is_number, is_text, list_of, loads, map_of, object_of, optional
+from status_tool.vocabulary.header import SKEW_MS
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Baseline
 
-MARGIN_MS = 2 * CLOCK_MARGIN_MS
+MARGIN_MS = 2 * SKEW_MS
 """A region server's clock may differ by half of it from the HBase master's, which refuses it beyond that, and so may
 that of a server that starts later.
 """

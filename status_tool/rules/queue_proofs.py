@@ -31,12 +31,8 @@ from status_tool.vocabulary.details import (
     optional,
     parse_detail,
 )
+from status_tool.vocabulary.header import SKEW_MS
 from status_tool.vocabulary.schema import Row
-
-CLOCK_MARGIN_MS = 30_000
-"""HBase rejects region servers whose clock skew exceeds this (`hbase.master.maxclockskew`); ZooKeeper's clock may be
-off by as much."""
-
 
 _WAL = {
     "server": optional(is_text),
@@ -309,9 +305,7 @@ def _concerns(queue: Mapping[str, Any], server: str) -> bool:
 
 def _unchanged_since_start(server: str, peer: Mapping[str, Any]) -> bool:
     started_ms = start_code(server)
-    return started_ms is not None and all(
-        time is not None and time < started_ms - CLOCK_MARGIN_MS for time in _times(peer)
-    )
+    return started_ms is not None and all(time is not None and time < started_ms - SKEW_MS for time in _times(peer))
 
 
 def _times(peer: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -346,7 +340,7 @@ def _strays(
 def _is_older_than_slave(row: Row, slave_since_ms: int | None) -> bool:
     """Return True if a crashed server may have written, since its last flush, before the slave was there."""
     known_ms = latest(start_code(str(row["server"])), row.get("flush_ms"))
-    return slave_since_ms is not None and (known_ms is None or known_ms < slave_since_ms + CLOCK_MARGIN_MS)
+    return slave_since_ms is not None and (known_ms is None or known_ms < slave_since_ms + SKEW_MS)
 
 
 def _other_slave(slave_since_ms: int | None) -> str:
@@ -362,4 +356,4 @@ def _loads_from_ms(state: _State, slave_since_ms: int | None) -> int | None:
         return None
     if own_shipping(state.peer) or state.peer.get("drops_loads") or None in _times(state.peer):
         return None
-    return int(max(refs["since_ms"], *_times(state.peer), slave_since_ms or 0)) + CLOCK_MARGIN_MS
+    return int(max(refs["since_ms"], *_times(state.peer), slave_since_ms or 0)) + SKEW_MS

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from status_tool.rules.content import SKEW_MS
 from status_tool.rules.segments import Hole, Segment, is_later, latest
 from status_tool.rules.server_settings import lacking_all_entries
 from status_tool.rules.streams import Head, StreamRule, StreamVerdict, head_of, judge_stream
 from status_tool.rules.witnessed import WitnessFacts, unwitnessed
-from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.header import SKEW_MS, Header
 from status_tool.vocabulary.ids import origin_id
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.state_rows import WRITER

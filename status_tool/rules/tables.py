@@ -13,15 +13,14 @@ from status_tool.printable import iso
 from status_tool.rules import witnessed
 from status_tool.rules.custody import Unattended, custody_findings
 from status_tool.rules.descriptors import Compared, compare_descriptors
-from status_tool.rules.kept_proofs import BY_WORD, NOTHING_SEEN, KeptBaseline, Seen
+from status_tool.rules.kept_proofs import BY_WORD, MARGIN_MS, NOTHING_SEEN, KeptBaseline, Seen
 from status_tool.rules.peers import PeerFacts, family_filter, own_shipping
 from status_tool.rules.pruning import unproven_ms
-from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
 from status_tool.rules.segments import earliest, is_later, latest
 from status_tool.vocabulary.codes import CODES, TABLE_CODES
 from status_tool.vocabulary.details import fits, is_number, is_text, list_of, map_of, object_in, optional
 from status_tool.vocabulary.findings import Finding
-from status_tool.vocabulary.header import SLAVE, Header
+from status_tool.vocabulary.header import SKEW_MS, SLAVE, Header
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import NOTHING_ACCEPTED, Baseline
 from status_tool.vocabulary.states import LINEAGE, FactState, RegionState
@@ -288,7 +287,7 @@ class _Table:
             return False
         first_ms = latest(self.age.created_ms if self.age else None, self.since_ms) or 0
         later = (here.born_ms, self.question.slave_back_ms)
-        return here.arrived_ms is not None and all(is_later(first_ms + 2 * CLOCK_MARGIN_MS, one or 0) for one in later)
+        return here.arrived_ms is not None and all(is_later(first_ms + MARGIN_MS, one or 0) for one in later)
 
     @property
     def is_silent(self) -> bool:
@@ -296,7 +295,7 @@ class _Table:
         age, issued_ms = self.age, self.question.master.barrier_issued_ms
         if self.described or age is None or not age.regions or age.newest is None or issued_ms is None:
             return False
-        return age.newest < issued_ms - 2 * CLOCK_MARGIN_MS
+        return age.newest < issued_ms - MARGIN_MS
 
     @property
     def accepts(self) -> KeptBaseline | None:
@@ -551,11 +550,11 @@ class _SlaveTable:
         after that. The first arrival is no such proof: segments of a server that has gone are taken over by another
         one, which writes them again and knows nothing of their arrival.
         """
-        back_ms = None if self.born_ms is None else _until(now.back_ms, self.born_ms - 2 * CLOCK_MARGIN_MS - 1)
+        back_ms = None if self.born_ms is None else _until(now.back_ms, self.born_ms - MARGIN_MS - 1)
         if self.arrived_ms is None:
             return replace(now, back_ms=back_ms, written_ms=None, deleted_ms=None)
         is_reborn = earliest(self.first_born_ms, self.born_ms, now.changed_ms) != self.born_ms
-        bound_ms = self.arrived_ms - CLOCK_MARGIN_MS
+        bound_ms = self.arrived_ms - SKEW_MS
         return Seen(
             _until(now.born_ms, bound_ms if is_reborn else self.arrived_ms),
             {family: moment for family, moment in now.dropped_ms.items() if moment <= bound_ms},

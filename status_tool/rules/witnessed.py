@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from status_tool.printable import iso
-from status_tool.rules.content import SKEW_MS
 from status_tool.rules.peer_versions import REFRESHED_MS
 from status_tool.rules.peers import PeerFacts, own_shipping
 from status_tool.vocabulary.details import is_number
 from status_tool.vocabulary.findings import Finding
-from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.header import SKEW_MS, Header
 
 REOPENED_MS = 600_000
 """Within this time all regions of a table have been opened with a new descriptor, unless it was altered without that.

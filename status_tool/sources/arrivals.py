@@ -19,13 +19,13 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from status_tool.errors import ConfigurationError
-from status_tool.rules.content import SKEW_MS
 from status_tool.rules.tables import META_FAMILY
 from status_tool.rules.witnessed import SETTLED_MS
 from status_tool.sources import codec
 from status_tool.sources.crc import crc32c
 from status_tool.sources.interface import Source
 from status_tool.sources.witness_folders import WitnessStores
+from status_tool.vocabulary.header import SKEW_MS
 from status_tool.vocabulary.ids import origin_id, via_id
 from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.scope import TableFilter

@@ -25,12 +25,12 @@ from status_tool.errors import ConnectionFailed
 from status_tool.printable import few
 from status_tool.rules.custody import Place, Places, unattended_rows
 from status_tool.rules.descriptors import TTL_FOREVER
-from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
 from status_tool.rules.segments import is_later
 from status_tool.sources import codec, pages
 from status_tool.sources.interface import Source
 from status_tool.sources.meta import open_regions
 from status_tool.vocabulary.details import fits, map_of, object_of
+from status_tool.vocabulary.header import SKEW_MS
 from status_tool.vocabulary.ids import from_hex
 from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.scope import TableFilter
@@ -233,7 +233,7 @@ def _is_emptied(then: Mapping[str, Any], now: Mapping[str, Any], issued_ms: int)
     if arrived_ms is None:
         return False
     if is_later(then.get("arrived_ms"), arrived_ms):
-        if arrived_ms < issued_ms - CLOCK_MARGIN_MS:
+        if arrived_ms < issued_ms - SKEW_MS:
             return True
         then = {}
     dropped = then.get("dropped_ms", {})

@@ -11,6 +11,9 @@ HALVES = ("both", "hbase", "hdfs")
 RECORDED, BY_OPTION, BY_CHECK = "recorded", "option", "check"
 SHUTDOWN_SOURCES = (RECORDED, BY_OPTION, BY_CHECK)
 """A shutdown time was recorded on the master, given by -s when FILE was written, or by -s of the check itself."""
+SKEW_MS = 30_000
+"""Difference that clocks of one cluster may have. HBase rejects region servers with more skew
+(`hbase.master.maxclockskew`); ZooKeeper's clock may be off by as much."""
 
 
 @dataclass(frozen=True, slots=True)

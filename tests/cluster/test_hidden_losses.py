@@ -16,7 +16,7 @@ from pathlib import Path
 import happybase
 import pytest
 
-from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS
+from status_tool.vocabulary.header import SKEW_MS
 from tests.cluster.test_content import is_open
 from tests.cluster.test_versions import complete_then_gap
 from tests.lab.lab import Lab
@@ -99,7 +99,7 @@ def early(pair: Pair) -> Early:
     wait_until(partial(is_open, pair.master, table), 60, "it is open elsewhere")
     pair.master.admin.put_rows(table, "f", 5, prefix="later")
     wait_until(lambda: len(pair.slave.admin.rows(table)) == 5, 60, "later rows arrive")
-    return Early(table, time.time() + 2 * CLOCK_MARGIN_MS / 1000 + 5)
+    return Early(table, time.time() + 2 * SKEW_MS / 1000 + 5)
 
 
 def test_a_bulk_load_on_a_server_that_does_not_replicate_them(pair: Pair, early: Early, status: Path) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from status_tool.errors import ConfigurationError, StatusFileError
-from status_tool.rules.content import SKEW_MS
 from status_tool.rules.peer_versions import REFRESHED_MS
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.witnessed import REOPENED_MS, WitnessFacts, covered_since, witness_facts
@@ -28,7 +27,7 @@ from status_tool.sources.codec import Witnessed, following
 from status_tool.sources.witness_folders import witness_stores
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
-from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.header import SKEW_MS, Header
 from status_tool.vocabulary.ids import origin_id, via_id
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.scope import NOTHING_ACCEPTED, Baseline, Scope, TableFilter

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from status_tool.rules.content import NONE, SKEW_MS, Files, Tail, Tenure, life_of, parse_tenure
+from status_tool.rules.content import NONE, Files, Tail, Tenure, life_of, parse_tenure
+from status_tool.vocabulary.header import SKEW_MS
 from tests.simulation.ledger import Held, LedgerWorld, files_of
 
 PATH = Path(__file__).resolve().parents[2] / "coprocessor_stubs/src/test/resources/ledger/tenures.json"

@@ -22,11 +22,12 @@ from status_tool.gather.measured_queues import Measured, _plausible, measure
 from status_tool.gather.queue_backlog import has_lengths, has_shipped, why_not_shipped
 from status_tool.rules.lost_wals import lost_wals
 from status_tool.rules.peers import parse_peer
-from status_tool.rules.queue_proofs import CLOCK_MARGIN_MS, QueueFacts, newly_settled, queue_facts, undrained_servers
+from status_tool.rules.queue_proofs import QueueFacts, newly_settled, queue_facts, undrained_servers
 from status_tool.rules.settled import settled_before, with_proofs
 from status_tool.sources.replication_queues import HFileRefs, Queue, Queues, Wal, read_queues
 from status_tool.sources.state_table import now_ms
 from status_tool.sources.wals import Extent, WalFolder, _header_bytes
+from status_tool.vocabulary.header import SKEW_MS
 from status_tool.vocabulary.ids import origin_id
 from status_tool.vocabulary.schema import Row
 
@@ -138,7 +139,7 @@ def test_what_was_shipped_before_the_slave_was_there_went_elsewhere(flush_ms: in
         found = queue_facts([summary], [one, RUNNING], peer, slave_since_ms=STARTED + 60_000)
         assert found.drained == drained
         assert ("another cluster at the peer's address" in found.left.get(7, "")) == (not drained)
-        assert found.loads_from_ms == STARTED + 60_000 + CLOCK_MARGIN_MS
+        assert found.loads_from_ms == STARTED + 60_000 + SKEW_MS
 
 
 def test_only_crashes_are_settled() -> None:
@@ -166,7 +167,7 @@ def test_wals_of_an_unknown_server_are_named() -> None:
 def test_bulk_loads(summary: dict[str, Any], known: bool) -> None:
     """Fine only with the setting, with references kept for this peer, and with none left."""
     at = facts(**summary).loads_from_ms
-    assert at == (PEER["modified_ms"] + CLOCK_MARGIN_MS if known else None)  # type: ignore[operator]
+    assert at == (PEER["modified_ms"] + SKEW_MS if known else None)  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("changed", [{"endpoint": "x.Y"}, {"entry_filters": "x.Y"}, {"modified_ms": None}])

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from status_tool.rules.content import SKEW_MS
 from status_tool.rules.context import build_context
 from status_tool.rules.evident import verdicts_of
 from status_tool.rules.queue_proofs import QueueFacts
@@ -17,7 +16,7 @@ from status_tool.rules.server_settings import SINGLE_ENTRIES
 from status_tool.rules.tables import table_ages
 from status_tool.rules.witnessed import WitnessFacts
 from status_tool.sources.codec import following
-from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.header import SKEW_MS, Header
 from status_tool.vocabulary.ids import origin_id, via_id
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.scope import NOTHING_ACCEPTED, Baseline, Scope
