@@ -17,7 +17,7 @@ _WAITING_BATCHES = 16
 _TICK_S = 0.2
 
 
-def read_all(source: Source, threads: int = THREADS) -> Generator[pa.RecordBatch, None, None]:
+def read_all(source: Source) -> Generator[pa.RecordBatch, None, None]:
     """Yield the batches of all partitions as they come; memory is bounded by a few batches.
 
     The first error of any partition ends the reading and is raised here.
@@ -25,7 +25,7 @@ def read_all(source: Source, threads: int = THREADS) -> Generator[pa.RecordBatch
     parts = source.partitions()
     results: queue.Queue[pa.RecordBatch | BaseException | None] = queue.Queue(_WAITING_BATCHES)
     stop = threading.Event()
-    with ThreadPoolExecutor(min(threads, max(1, len(parts))), thread_name_prefix="read") as pool:
+    with ThreadPoolExecutor(min(THREADS, max(1, len(parts))), thread_name_prefix="read") as pool:
         try:
             for part in parts:
                 pool.submit(_read_part, source, part, results, stop)

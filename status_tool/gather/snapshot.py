@@ -25,7 +25,7 @@ from status_tool.printable import counted
 from status_tool.rules.custody import survey
 from status_tool.rules.descriptors import retention_of
 from status_tool.rules.peers import PeerFacts, parse_peer
-from status_tool.rules.queue_proofs import has_crashed, newly_settled, undrained_servers
+from status_tool.rules.queue_proofs import has_crashed, newly_settled, start_code, undrained_servers
 from status_tool.rules.sides import LOCAL_POOL, own_status_table
 from status_tool.rules.tables import replicated_families
 from status_tool.rules.witnessed import covered_since
@@ -625,8 +625,8 @@ def _hosted_regions(settings: Settings, request: Request, live: Collection[str],
 
 def _may_echo(server: str, has_row: bool) -> bool:
     """Return True if a wait for a server makes sense: it has a tracker, or has not run for long enough to tell."""
-    startcode = server.rpartition(",")[2]
-    return has_row or (startcode.isdigit() and now_ms() - int(startcode) < NEWCOMER_MS)
+    started_ms = start_code(server)
+    return has_row or (started_ms is not None and now_ms() - started_ms < NEWCOMER_MS)
 
 
 def server_rows(small: Descriptors, role: str, live: Collection[str]) -> list[NewRow]:

@@ -187,10 +187,9 @@ def left_bytes(queues: Iterable[Mapping[str, Any]], peer_id: str | None) -> int 
     return None if None in lefts else sum(lefts)
 
 
-def backlog(queues: Iterable[Mapping[str, Any]], server: str | None = None) -> str:
-    """Return what queues still hold (of one server's WALs, or of all), in words: WALs, bytes, age, and where."""
-    queues = list(queues)
-    wals = [wal for queue in queues for wal in queue["wals"] if server is None or wal.get("server") == server]
+def _backlog(queues: Sequence[Mapping[str, Any]], server: str) -> str:
+    """Return what queues still hold of a server's WALs, in words: WALs, bytes, age, and where."""
+    wals = [wal for queue in queues for wal in queue["wals"] if wal.get("server") == server]
     known = [wal["left"] for wal in wals if wal.get("left") is not None]
     amount = f"{'' if len(known) == len(wals) else 'at least '}{counted(sum(known), 'byte')}"
     opened = min((wal["started_ms"] for wal in wals if wal.get("started_ms") is not None), default=None)
@@ -251,7 +250,7 @@ def _why_not(row: Row, spans: Sequence[Span], state: _State) -> str | None:
         return "the replication queues kept moving while they were read: run `run -m` again"
     holding = [queue for queue in state.queues if _concerns(queue, server)]
     if holding:
-        waiting = f"for peer {state.peer['id']} {backlog(holding, server)}"
+        waiting = f"for peer {state.peer['id']} {_backlog(holding, server)}"
         return f"{waiting}: run `run -m` again when it has drained (`status-tool queues`)"
     unsplit = state.summary.get("unsplit")
     if unsplit is None:
@@ -324,7 +323,7 @@ def _strays(
     writers = {wal.get("server") for queue in state.queues for wal in queue["wals"]} - known
     for server in sorted(str(writer) for writer in writers if writer is not None):
         holding = [queue for queue in state.queues if _concerns(queue, server)]
-        yield f"{server} is not known to the trackers, and for peer {state.peer['id']} {backlog(holding, server)}"
+        yield f"{server} is not known to the trackers, and for peer {state.peer['id']} {_backlog(holding, server)}"
     for server, wals in sorted((state.summary.get("writers") or {}).items()):
         began_ms = start_code(server)
         came_later = began_ms is not None and to_ms is not None and began_ms > to_ms
