@@ -152,19 +152,13 @@ def own_shipping(peer: Mapping[str, Any]) -> str | None:
     return " and ".join(parts) or None
 
 
-def filtered_tables(peer: PeerFacts) -> list[str]:
-    """Return tables of which it may ship only some families, so that holes are expected in their streams."""
-    listed = peer.get("exclude_table_cfs") if peer.get("replicate_all", True) else peer.get("table_cfs")
-    return sorted(table for table, families in (listed or {}).items() if families)
-
-
 def family_filter(peer: PeerFacts) -> FamilyFilter:
     """Return the families that the peer names of tables that it ships."""
     everything = peer.get("replicate_all", True)
     listed = (peer.get("exclude_table_cfs") if everything else peer.get("table_cfs")) or {}
     whole = () if everything else peer.get("namespaces") or ()
     return FamilyFilter(
-        {table: frozenset(listed[table] or ()) for table in filtered_tables(peer) if namespace_of(table) not in whole},
+        {table: frozenset(named) for table, named in listed.items() if named and namespace_of(table) not in whole},
         everything,
         peer,
     )
@@ -174,9 +168,9 @@ def withheld(peer: PeerFacts, replicated: Mapping[str, Collection[str]]) -> dict
     """Return by table the replicated families that this peer does not ship, of tables that it ships partially."""
     shipped = family_filter(peer)
     parts = {
-        table: tuple(sorted(family for family in replicated[table] if not shipped.ships(table, family)))
-        for table in filtered_tables(peer)
-        if table in replicated and ships(peer, table)
+        table: tuple(sorted(family for family in families if not shipped.ships(table, family)))
+        for table, families in sorted(replicated.items())
+        if ships(peer, table)
     }
     return {table: families for table, families in parts.items() if families}
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from status_tool.errors import StatusToolError
-from status_tool.rules.peers import choose_peer, filtered_tables, parse_peer, ships, withheld
+from status_tool.rules.peers import choose_peer, parse_peer, ships, withheld
 from status_tool.rules.queue_proofs import queue_facts
 from status_tool.vocabulary.verdicts import Verdict
 from tests.judgement import verify_rows
@@ -99,7 +99,6 @@ def judge(details: dict[str, str]) -> Verdict | None:
         peer = choose_peer([parse_peer(details["peer"])], SLAVE.cluster_id, SLAVE.cluster_key, None).peer
         families = {"ns:t": ("f",)}
         withheld(peer, families)
-        filtered_tables(peer)
         ships(peer, "ns:t")
         facts = queue_facts(rows, [row for row in ours if row["kind"] == "server"], peer)
         return verify_rows(ours, theirs, MASTER, SLAVE, HBASE, facts).verdict
