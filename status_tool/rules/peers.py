@@ -31,14 +31,6 @@ HBASE_ENDPOINT = "org.apache.hadoop.hbase.replication.regionserver.HBaseInterClu
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """The peer that the check is about, and notices about it."""
-
-    peer: PeerFacts
-    notices: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class FamilyFilter:
     """Families of tables that a peer ships, by its own lists, also of tables and families that no longer exist."""
 
@@ -71,7 +63,7 @@ def choose_peer(
     slave_key: str,
     wanted: str | None,
     replicated: Mapping[str, Collection[str]] = MappingProxyType({}),
-) -> Choice:
+) -> PeerFacts:
     """Return the peer that leads to the slave, by cluster id, else by cluster key.
 
     Raises `StatusFileError` if none or several do, or where only `--peer` can decide: also if a peer whose id is not
@@ -92,7 +84,7 @@ def choose_peer(
         )
     if leading:
         _refuse_second(leading[0], peers, replicated)
-        return Choice(leading[0], _notices(leading[0]))
+        return leading[0]
     raise StatusFileError(_none_leads(peers, slave_id))
 
 
@@ -199,7 +191,7 @@ def not_replicated(peer: PeerFacts, tables: Mapping[str, tuple[Collection[str], 
     return NotReplicated(tuple(sorted(whole)), tuple(sorted(families)))
 
 
-def _wanted(peers: Sequence[PeerFacts], slave_id: str, wanted: str) -> Choice:
+def _wanted(peers: Sequence[PeerFacts], slave_id: str, wanted: str) -> PeerFacts:
     for peer in peers:
         if peer["id"] != wanted:
             continue
@@ -208,7 +200,7 @@ def _wanted(peers: Sequence[PeerFacts], slave_id: str, wanted: str) -> Choice:
                 f"peer {wanted} of the master leads to cluster {safe(peer['cluster_id'])}, not to this one"
                 f" ({slave_id}): run on that cluster, or name another peer"
             )
-        return Choice(peer, _notices(peer))
+        return peer
     known = safe(", ".join(str(peer["id"]) for peer in peers)) or "none"
     raise StatusFileError(f"the master has no peer {wanted!r} (its peers: {known}): check --peer")
 
@@ -226,7 +218,8 @@ def _none_leads(peers: Sequence[PeerFacts], slave_id: str) -> str:
     )
 
 
-def _notices(peer: PeerFacts) -> tuple[str, ...]:
+def disabled_notices(peer: PeerFacts) -> tuple[str, ...]:
+    """Return a notice if the peer ships nothing now."""
     if peer.get("enabled", True):
         return ()
     return (f"peer {peer['id']} was disabled on the master when FILE was written: `enable_peer '{peer['id']}'` there",)

@@ -182,7 +182,7 @@ class _Pruner:
         parsed = [parse_peer(detail) for detail in _column(file, "peer", "detail")]
         here = self.zookeeper.cluster_id(), self.zookeeper.endpoint.cluster_key
         # What the one has shipped the other may still have to ship.
-        leading = [one for one in parsed if leads_to(one, *here)] or [choose_peer(parsed, *here, None).peer]
+        leading = [one for one in parsed if leads_to(one, *here)] or [choose_peer(parsed, *here, None)]
         rows = [row for batch in file.rows({"server"}) for row in batch.to_pylist()]
         over = {row["origin"] for row in rows if is_over(row, leading, barrier_ms - self.request.gone_for_ms)}
         noted = self.request.dry_run

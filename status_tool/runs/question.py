@@ -15,9 +15,9 @@ from status_tool.errors import StatusFileError, UsageError
 from status_tool.explain.cluster_map import KnownSide, known_clusters
 from status_tool.printable import few, iso
 from status_tool.rules.peers import (
-    Choice,
     PeerFacts,
     choose_peer,
+    disabled_notices,
     family_filter,
     is_astray,
     leads_to,
@@ -206,21 +206,21 @@ def question_of(
     refuse_silent(slave.rows, scope)
     header = _paths_in_scope(master.header, hdfs_paths)
     refuse_since(header, scope.since)
-    choice = _peer(master, slave.header, scope)
+    peer = _peer(master, slave.header, scope)
     scope = _narrowed(scope, header, slave.header)
     _refuse_same_hdfs(header, slave.header, scope)
     refuse_pruned(header, slave.header, scope)
-    queues = _queue_facts(master, choice.peer, scope, slave.header.state_since_ms) if choice else QueueFacts()
-    if choice and header.witnesses:
-        queues = _witnessed(master, choice.peer, scope, queues)
+    queues = _queue_facts(master, peer, scope, slave.header.state_since_ms) if peer else QueueFacts()
+    if peer and header.witnesses:
+        queues = _witnessed(master, peer, scope, queues)
     return Question(
         master=header,
         slave=slave.header,
         scope=scope,
-        peer=choice.peer if choice else None,
+        peer=peer,
         queues=queues,
-        shipped=_shipped(master, choice.peer, scope) if choice and scope.check_hbase else {},
-        not_replicated=_not_replicated(master, choice.peer, scope) if choice and scope.check_hbase else None,
+        shipped=_shipped(master, peer, scope) if peer and scope.check_hbase else {},
+        not_replicated=_not_replicated(master, peer, scope) if peer and scope.check_hbase else None,
         clusters=_clusters(master, slave) if scope.check_hbase and not master.legacy else None,
         path_regexes=tuple(map(glob_regex, hdfs_paths)),
         above_regexes=tuple(map(above_regex, hdfs_paths)),
@@ -230,10 +230,10 @@ def question_of(
         notices=(
             *header.notices,
             *slave.header.notices,
-            *(choice.notices if choice else ()),
+            *(disabled_notices(peer) if peer else ()),
             *_lacking_files(header, slave.header, scope),
         ),
-        other_peers=_other_peers(master, choice.peer, slave.header) if choice and scope.peer_id is not None else (),
+        other_peers=_other_peers(master, peer, slave.header) if peer and scope.peer_id is not None else (),
     )
 
 
@@ -319,7 +319,7 @@ def _narrowed(scope: Scope, master: Header, slave: Header) -> Scope:
     return dataclasses.replace(scope, check_hbase=hbase, check_hdfs=hdfs)
 
 
-def _peer(master: SideFacts, slave: Header, scope: Scope) -> Choice | None:
+def _peer(master: SideFacts, slave: Header, scope: Scope) -> PeerFacts | None:
     """Return the peer that leads to the slave. Rejects a file of the wrong cluster."""
     if master.legacy:
         return None

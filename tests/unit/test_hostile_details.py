@@ -96,7 +96,7 @@ def judge(details: dict[str, str]) -> Verdict | None:
     rows: list[Row] = [{"kind": "queue", "server": "a,1,1", "name": "1", "detail": details["queue"]}]
     rows.append({"kind": "queue", "detail": details["summary"]})
     try:
-        peer = choose_peer([parse_peer(details["peer"])], SLAVE.cluster_id, SLAVE.cluster_key, None).peer
+        peer = choose_peer([parse_peer(details["peer"])], SLAVE.cluster_id, SLAVE.cluster_key, None)
         families = {"ns:t": ("f",)}
         withheld(peer, families)
         ships(peer, "ns:t")

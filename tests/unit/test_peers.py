@@ -11,6 +11,7 @@ from status_tool.errors import StatusFileError
 from status_tool.rules.peers import (
     HBASE_ENDPOINT,
     choose_peer,
+    disabled_notices,
     family_filter,
     not_replicated,
     own_shipping,
@@ -32,12 +33,12 @@ def peer(name: str, cluster_id: str | None = None, key: str = KEY, **more: Any) 
 
 def test_by_cluster_id() -> None:
     """The id decides, whatever the keys say."""
-    assert choose_peer([peer("1", ELSEWHERE), peer("2", HERE, "other:1:/x")], HERE, KEY, None).peer["id"] == "2"
+    assert choose_peer([peer("1", ELSEWHERE), peer("2", HERE, "other:1:/x")], HERE, KEY, None)["id"] == "2"
 
 
 def test_by_cluster_key_where_no_id_was_known() -> None:
     """Hosts in any order, port spelled either way."""
-    assert choose_peer([peer("1", key="z2:2181,z1:2181:/hbase")], HERE, KEY, None).peer["id"] == "1"
+    assert choose_peer([peer("1", key="z2:2181,z1:2181:/hbase")], HERE, KEY, None)["id"] == "1"
 
 
 @pytest.mark.parametrize(
@@ -74,17 +75,17 @@ def test_a_peer_that_could_not_be_queried_may_lead_here_as_well(facts: dict[str,
         peer("2", **{"replicate_all": False, "key": "other:2181:/x", **facts}),
     ]
     replicated = {"t": ("f", "g"), "u": ("f",)}
-    assert choose_peer(peers, HERE, KEY, "1", replicated).peer["id"] == "1"
+    assert choose_peer(peers, HERE, KEY, "1", replicated)["id"] == "1"
     if is_refused:
         with pytest.raises(StatusFileError, match=r"peer 2 may, too: .*--peer ID"):
             choose_peer(peers, HERE, KEY, None, replicated)
     else:
-        assert choose_peer(peers, HERE, KEY, None, replicated).peer["id"] == "1"
+        assert choose_peer(peers, HERE, KEY, None, replicated)["id"] == "1"
 
 
 def test_a_disabled_peer_is_told() -> None:
     """It is the likely reason for what is behind."""
-    (notice,) = choose_peer([peer("1", HERE, enabled=False)], HERE, KEY, None).notices
+    (notice,) = disabled_notices(peer("1", HERE, enabled=False))
     assert "disabled" in notice
 
 
