@@ -109,8 +109,8 @@ public final class HBaseStateStore implements StateStore, Closeable {
   }
 
   @Override
-  public boolean ensureTable() throws IOException {
-    return maker.ensure();
+  public void ensureTable() throws IOException {
+    maker.ensure();
   }
 
   @Override

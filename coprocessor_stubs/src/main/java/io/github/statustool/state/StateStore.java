@@ -16,8 +16,8 @@ import org.apache.hadoop.hbase.ServerName;
  * IOException} after that; the caller tries again later.
  */
 public interface StateStore {
-  /** Creates the table, pre-split, if it is missing. Returns whether this call created it. */
-  boolean ensureTable() throws IOException;
+  /** Creates the table, pre-split, if it is missing. */
+  void ensureTable() throws IOException;
 
   /** Writes all rows. After an exception some of them may have been written. */
   void put(List<StateRow> rows) throws IOException;

@@ -34,14 +34,12 @@ final class StateTableMaker {
     this.admin = admin;
   }
 
-  boolean ensure() throws IOException {
-    boolean isNew = !exists(settings.table);
-    if (isNew) {
+  void ensure() throws IOException {
+    if (!exists(settings.table)) {
       createNamespace(settings.table.getNamespaceAsString());
-      isNew = createStateTable();
+      createStateTable();
     }
     ensureStatusTable();
-    return isNew;
   }
 
   private boolean exists(TableName table) throws IOException {
@@ -53,7 +51,7 @@ final class StateTableMaker {
     TableName table = settings.statusTable();
     try {
       if (!exists(table)) {
-        isCreated(admin.createTable(TableDescriptorBuilder.newBuilder(table)
+        await(admin.createTable(TableDescriptorBuilder.newBuilder(table)
             .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(PUBLISHED_FAMILY)
                 .setMaxVersions(1)
                 .setTimeToLive(PUBLISHED_TTL_S)
@@ -77,7 +75,7 @@ final class StateTableMaker {
     }
   }
 
-  private boolean createStateTable() throws IOException {
+  private void createStateTable() throws IOException {
     TableDescriptor descriptor = TableDescriptorBuilder.newBuilder(settings.table)
         .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(StateTable.FAMILY)
             .setMaxVersions(1)
@@ -85,16 +83,15 @@ final class StateTableMaker {
             .build())
         .build();
     int servers = HBaseStateStore.await(admin.getRegionServers(), settings.operationTimeout).size();
-    return isCreated(admin.createTable(descriptor, StateTable.splitKeys(servers)));
+    await(admin.createTable(descriptor, StateTable.splitKeys(servers)));
   }
 
-  /** Returns true if this server created the table; false if another one was faster. */
-  private static boolean isCreated(CompletableFuture<Void> creating) throws IOException {
+  /** Waits for a table that this server, or a faster one, creates. */
+  private static void await(CompletableFuture<Void> creating) throws IOException {
     try {
       HBaseStateStore.await(creating, CREATE_TIMEOUT_MS);
-      return true;
     } catch (TableExistsException e) {
-      return false;
+      // Another server was faster.
     }
   }
 }

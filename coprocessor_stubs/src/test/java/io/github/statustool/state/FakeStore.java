@@ -83,9 +83,8 @@ public final class FakeStore implements StateStore {
   }
 
   @Override
-  public boolean ensureTable() throws IOException {
+  public void ensureTable() throws IOException {
     check();
-    return false;
   }
 
   @Override
