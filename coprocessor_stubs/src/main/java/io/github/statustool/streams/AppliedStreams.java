@@ -26,16 +26,8 @@ final class AppliedStreams {
     return null;
   }
 
-  AppliedEntries.Builder add(int family, long via, byte[] name) {
-    return add(family, via, name, false);
-  }
-
-  /** Adds a stream of entries that stand for themselves alone. */
-  AppliedEntries.Builder addSingle(int family, long via, byte[] name) {
-    return add(family, via, name, true);
-  }
-
-  private AppliedEntries.Builder add(int family, long via, byte[] name, boolean single) {
+  /** @param single as {@link AppliedEntries#single} */
+  AppliedEntries.Builder add(int family, long via, byte[] name, boolean single) {
     if (size == families.length) {
       families = Arrays.copyOf(families, 2 * size);
       streams = Arrays.copyOf(streams, 2 * size);

@@ -29,7 +29,6 @@ public final class SinkBatch {
   private final Map<String, UnstampedEntries> unstamped = new HashMap<>();
   private final StampCodec codec = new StampCodec();
   private final byte[] stamp = new byte[StampCodec.MAX_LENGTH];
-  private final StreamVias vias = new StreamVias();
   /** The mutations of the last entry; those of an entry are adjacent. */
   private final List<Mutation> mutations = new ArrayList<>();
   /** True if entries without a stamp are also added to streams, in which nobody knows what a hole means. */
@@ -46,10 +45,6 @@ public final class SinkBatch {
   private long lastOrigin;
   private long lastVia;
   private AppliedStreams lastStreams;
-
-  SinkBatch(boolean unstampedEntries) {
-    this(unstampedEntries, false);
-  }
 
   public SinkBatch(boolean unstampedEntries, boolean allEntries) {
     this.unstampedEntries = unstampedEntries;
@@ -128,7 +123,7 @@ public final class SinkBatch {
         if (added.add(id)) {
           AppliedEntries.Builder stream = found.of(id);
           if (stream == null) {
-            stream = found.addSingle(id, vias.of(entries.via, id), family.clone());
+            stream = found.add(id, Ids.via(entries.via, id), family.clone(), true);
           }
           stream.add(key.getLogSequenceNumber() - 1, StampCodec.UNKNOWN_TIME, key.getLogSequenceNumber(), key.getWriteTime());
         }
@@ -149,7 +144,7 @@ public final class SinkBatch {
         AppliedStreams found = streams(key);
         AppliedEntries.Builder stream = found.of(written.id(i));
         if (stream == null) {
-          stream = found.add(written.id(i), vias.of(codec.via(), written.id(i)), nameOf(written.id(i)));
+          stream = found.add(written.id(i), Ids.via(codec.via(), written.id(i)), nameOf(written.id(i)), false);
         }
         stream.add(written.prev(i), written.prevTime(i), key.getLogSequenceNumber(), key.getWriteTime());
       }

@@ -180,7 +180,7 @@ public final class Fixtures {
   }
 
   public static SinkBatch batch(WALEntry... entries) {
-    SinkBatch batch = new SinkBatch(false);
+    SinkBatch batch = new SinkBatch(false, false);
     batch.begin();
     for (WALEntry entry : entries) {
       batch.add(entry, put(GLOBAL));

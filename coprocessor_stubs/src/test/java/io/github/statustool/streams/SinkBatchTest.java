@@ -103,7 +103,7 @@ class SinkBatchTest {
   void entriesWithoutAStampAreRecordedOneByOneIfASettingAsksForIt() {
     UUID origin = new UUID(1, 2);
     UUID sender = new UUID(3, 4);
-    SinkBatch batch = new SinkBatch(true);
+    SinkBatch batch = new SinkBatch(true, false);
     batch.add(unstamped(3, sender), Fixtures.put(Fixtures.GLOBAL));
     WALEntry both = unstamped(4, sender);
     batch.add(both, Fixtures.put(Fixtures.GLOBAL));
@@ -151,7 +151,7 @@ class SinkBatchTest {
     UUID sender = new UUID(3, 4);
     StreamId id = new StreamId("a", Ids.hash(sender.toString()), Ids.via(Ids.via(List.of(sender)), GLOBAL));
     for (int round = 0; round < 10; round++) {
-      SinkBatch batch = new SinkBatch(true);
+      SinkBatch batch = new SinkBatch(true, false);
       for (int i = 0; i < 100; i++) {
         batch.add(unstamped(2L * (100 * round + i) + 1, sender), Fixtures.put(Fixtures.GLOBAL));
       }
@@ -190,7 +190,7 @@ class SinkBatchTest {
 
   @Test
   void eachFamilyIsAStreamOfItsOwn() {
-    SinkBatch batch = new SinkBatch(false);
+    SinkBatch batch = new SinkBatch(false, false);
     WALEntry first = ofBoth(0, 3);
     batch.add(first, Fixtures.put(Fixtures.GLOBAL));
     batch.add(first, Fixtures.put(Fixtures.LOCAL));
@@ -203,7 +203,7 @@ class SinkBatchTest {
 
   @Test
   void aFamilyThatDidNotArriveWholeHasAHole() {
-    SinkBatch batch = new SinkBatch(false);
+    SinkBatch batch = new SinkBatch(false, false);
     batch.add(ofBoth(0, 3), Fixtures.put(Fixtures.GLOBAL));
     batch.add(ofBoth(3, 5), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
     assertEquals(List.of(segment(0, 5)), segments(batch, "a"));
@@ -213,7 +213,7 @@ class SinkBatchTest {
   @Test
   void oneOfTwoCellsOfAFamilyIsNoPartOfIt() {
     byte[] stamp = Fixtures.stamp(0, 0, 3, Fixtures.GLOBAL, Fixtures.GLOBAL, Fixtures.LOCAL);
-    SinkBatch batch = new SinkBatch(false);
+    SinkBatch batch = new SinkBatch(false, false);
     batch.add(Fixtures.entry("a", 3, stamp), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
     assertEquals(List.of(), segments(batch, "a"));
     assertEquals(List.of(segment(0, 3)), segments(batch, Fixtures.stream("a", Fixtures.LOCAL)));
@@ -221,7 +221,7 @@ class SinkBatchTest {
 
   @Test
   void anEntryOfWhichNothingCameWholeLeavesNothing() {
-    SinkBatch batch = new SinkBatch(false);
+    SinkBatch batch = new SinkBatch(false, false);
     byte[] stamp = Fixtures.stamp(0, 0, 3, Fixtures.GLOBAL, Fixtures.GLOBAL);
     batch.add(Fixtures.entry("a", 3, stamp), Fixtures.put(Fixtures.GLOBAL));
     assertTrue(batch.isEmpty());
@@ -229,7 +229,7 @@ class SinkBatchTest {
 
   @Test
   void ofAnEntryWithCellsThatItDidNotHaveNothingIsKnown() {
-    SinkBatch batch = new SinkBatch(false);
+    SinkBatch batch = new SinkBatch(false, false);
     batch.add(Fixtures.entry("a", 0, 3), Fixtures.put(Fixtures.GLOBAL, Fixtures.LOCAL));
     assertTrue(batch.isEmpty());
   }
@@ -242,13 +242,13 @@ class SinkBatchTest {
       families[i] = Bytes.toBytes("f" + i);
     }
     StreamId joint = new StreamId("a", Fixtures.ORIGIN, Ids.via(Ids.LOCAL, FamilyCells.UNKNOWN));
-    SinkBatch whole = new SinkBatch(false);
+    SinkBatch whole = new SinkBatch(false, false);
     whole.add(Fixtures.entry("a", 3, Fixtures.stamp(0, 0, 3, families)), Fixtures.put(families));
     assertEquals(255, whole.streams(NOW).size());
     assertEquals(List.of(segment(0, 3)), segments(whole, joint));
     whole.streams(NOW).forEach(stream -> assertEquals(stream.id.equals(joint), stream.family.length == 0));
     byte[][] fewer = Arrays.copyOf(families, 259);
-    SinkBatch lacking = new SinkBatch(false);
+    SinkBatch lacking = new SinkBatch(false, false);
     lacking.add(Fixtures.entry("a", 3, Fixtures.stamp(0, 0, 3, families)), Fixtures.put(fewer));
     assertEquals(254, lacking.streams(NOW).size());
     assertEquals(List.of(), segments(lacking, joint));
@@ -278,7 +278,7 @@ class SinkBatchTest {
 
   @Test
   void insideOneRequestOnlyTheEndsOfManyHolesAreKept() {
-    SinkBatch batch = new SinkBatch(false);
+    SinkBatch batch = new SinkBatch(false, false);
     for (int i = 0; i < 1000; i++) {
       batch.add(Fixtures.entry("a", 2 * i, 2 * i + 1), Fixtures.put(Fixtures.GLOBAL));
     }
