@@ -6,21 +6,17 @@ import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateTable;
 import io.github.statustool.state.StoredRow;
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.hbase.Cell;
-import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.client.AdvancedScanResultConsumer;
 import org.apache.hadoop.hbase.client.AsyncConnection;
 import org.apache.hadoop.hbase.client.AsyncTable;
-import org.apache.hadoop.hbase.client.ConnectionFactory;
 import org.apache.hadoop.hbase.client.Get;
 import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.Result;
 import org.apache.hadoop.hbase.client.Scan;
-import org.apache.hadoop.hbase.security.UserProvider;
 
 /**
  * The request table, over a connection that is closed when no request is left. The recorder's connection is not used.
@@ -41,48 +37,30 @@ final class HBaseRequestTable implements RequestTable {
   }
 
   static HBaseRequestTable connect(Configuration conf, Settings settings) throws IOException {
-    Configuration own = HBaseStateStore.impatient(conf, settings);
-    return new HBaseRequestTable(settings,
-        HBaseStateStore.await(
-            ConnectionFactory.createAsyncConnection(own, UserProvider.instantiate(own).getCurrent()),
-            settings.operationTimeout));
+    return new HBaseRequestTable(settings, HBaseStateStore.open(conf, settings));
   }
 
   @Override
   public StoredRow get(byte[] key) throws IOException {
     Get get = new Get(key).addFamily(StateTable.FAMILY);
-    return toRow(key, HBaseStateStore.await(table.get(get), timeout));
+    return HBaseStateStore.toRow(key, HBaseStateStore.await(table.get(get), timeout));
   }
 
   @Override
   public StoredRow first(byte[] start, byte[] stop) throws IOException {
     Scan scan = new Scan().withStartRow(start).withStopRow(stop).addFamily(StateTable.FAMILY).setLimit(1);
     List<Result> results = HBaseStateStore.await(table.scanAll(scan), timeout);
-    return results.isEmpty() ? null : toRow(results.get(0).getRow(), results.get(0));
+    return results.isEmpty() ? null : HBaseStateStore.toRow(results.get(0).getRow(), results.get(0));
   }
 
   @Override
   public void put(List<StateRow> rows) throws IOException {
-    List<Put> puts = new ArrayList<>(rows.size());
-    for (StateRow row : rows) {
-      Put put = new Put(row.key);
-      row.columns().forEach(cell -> put.addColumn(StateTable.FAMILY, cell.qualifier, cell.timestamp, cell.value));
-      puts.add(put);
-    }
+    List<Put> puts = rows.stream().map(HBaseStateStore::toPut).collect(Collectors.toList());
     HBaseStateStore.await(table.putAll(puts), timeout);
   }
 
   @Override
   public void close() throws IOException {
     connection.close();
-  }
-
-  private static StoredRow toRow(byte[] key, Result result) {
-    StoredRow row = new StoredRow(key);
-    Cell[] cells = result.rawCells();
-    for (Cell cell : cells == null ? new Cell[0] : cells) {
-      row.values.put(CellUtil.cloneQualifier(cell), CellUtil.cloneValue(cell));
-    }
-    return row;
   }
 }

@@ -68,10 +68,14 @@ public final class HBaseStateStore implements StateStore, Closeable {
   }
 
   public static HBaseStateStore connect(Configuration conf, Settings settings) throws IOException {
+    return new HBaseStateStore(settings, open(conf, settings));
+  }
+
+  /** Opens an impatient connection. */
+  public static AsyncConnection open(Configuration conf, Settings settings) throws IOException {
     Configuration own = impatient(conf, settings);
-    return new HBaseStateStore(settings,
-        inTime(ConnectionFactory.createAsyncConnection(own, UserProvider.instantiate(own).getCurrent()),
-            settings.operationTimeout));
+    return inTime(ConnectionFactory.createAsyncConnection(own, UserProvider.instantiate(own).getCurrent()),
+        settings.operationTimeout);
   }
 
   /** Waits for a connection; closes it if it opens after the time-out, when it would not be used any more. */
@@ -96,7 +100,7 @@ public final class HBaseStateStore implements StateStore, Closeable {
    * Returns the client configuration with short time-outs and few retries. With the server's own settings one call
    * could retry for minutes, and a server that stops cannot wait for that.
    */
-  public static Configuration impatient(Configuration conf, Settings settings) {
+  private static Configuration impatient(Configuration conf, Settings settings) {
     int timeout = (int) Math.min(Integer.MAX_VALUE, settings.operationTimeout);
     Configuration own = new Configuration(conf);
     own.setInt(HConstants.HBASE_CLIENT_RETRIES_NUMBER, MAX_ATTEMPTS);
@@ -256,7 +260,7 @@ public final class HBaseStateStore implements StateStore, Closeable {
     connection.close();
   }
 
-  private static Put toPut(StateRow row) {
+  public static Put toPut(StateRow row) {
     Put put = new Put(row.key);
     for (StateRow.Column column : row.columns()) {
       put.addColumn(StateTable.FAMILY, column.qualifier, column.timestamp, column.value);
@@ -264,7 +268,7 @@ public final class HBaseStateStore implements StateStore, Closeable {
     return put;
   }
 
-  private static StoredRow toRow(byte[] key, Result result) {
+  public static StoredRow toRow(byte[] key, Result result) {
     StoredRow row = new StoredRow(key);
     Cell[] cells = result.rawCells();
     for (Cell cell : cells == null ? new Cell[0] : cells) {

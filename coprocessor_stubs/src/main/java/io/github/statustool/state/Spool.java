@@ -115,10 +115,6 @@ public final class Spool implements TableMark.MarkFile {
     return new GrowingSpoolFile(file, fileSystem().create(file, false));
   }
 
-  public boolean has(Path file) throws IOException {
-    return fileSystem().exists(file);
-  }
-
   public void delete(Path file) throws IOException {
     fileSystem().delete(file, false);
   }
