@@ -185,7 +185,7 @@ final class Flusher {
       changes.addAll(spooled(roles, rowsWithoutFlush(roles)));
     }
     if (!changes.isEmpty() && !roles.isEmpty()) {
-      spool.write(roles.iterator().next().origin, began, rowsOf(changes));
+      spool.write(roles.iterator().next().origin, began, Change.rows(changes));
       changes.forEach(Change::stored);
     }
   }
@@ -313,14 +313,6 @@ final class Flusher {
 
   /** Writes the changes, which stay pending: whether the table kept them shows when the servers' rows are written. */
   private static void put(StateStore store, List<Change> changes) throws IOException {
-    store.putInOrder(rowsOf(changes));
-  }
-
-  private static List<StateRow> rowsOf(List<Change> changes) {
-    List<StateRow> rows = new ArrayList<>(changes.size());
-    for (Change change : changes) {
-      rows.add(change.row);
-    }
-    return rows;
+    store.putInOrder(Change.rows(changes));
   }
 }

@@ -1,5 +1,8 @@
 package io.github.statustool.state;
 
+import java.util.List;
+import java.util.stream.Collectors;
+
 /** A row that the state table does not have yet, with the action to run once it is stored there or in the spool. */
 public final class Change {
   public final StateRow row;
@@ -12,5 +15,9 @@ public final class Change {
 
   public void stored() {
     onStored.run();
+  }
+
+  public static List<StateRow> rows(List<Change> changes) {
+    return changes.stream().map(change -> change.row).collect(Collectors.toList());
   }
 }

@@ -165,7 +165,7 @@ public final class AppliedSegments {
     List<StateRow> rows = new ArrayList<>();
     if (tablesUncopied) {
       tablesUncopied = false; // before the tables are read, as below
-      tables.dirty().forEach(change -> rows.add(change.row));
+      rows.addAll(Change.rows(tables.dirty()));
     }
     for (Iterator<StreamId> ids = uncopied.iterator(); ids.hasNext();) {
       StreamId id = ids.next();
@@ -177,8 +177,7 @@ public final class AppliedSegments {
 
   /** Returns the rows of pending streams, which stay pending, and of all tables with arrivals. By any thread. */
   public List<StateRow> pendingRows(long now) {
-    List<StateRow> rows = new ArrayList<>();
-    tables.dirtyAndArrivals().forEach(change -> rows.add(change.row));
+    List<StateRow> rows = new ArrayList<>(Change.rows(tables.dirtyAndArrivals()));
     pending.forEach(id -> addStream(id, now, rows));
     return rows;
   }

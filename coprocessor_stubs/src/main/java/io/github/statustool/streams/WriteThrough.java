@@ -2,7 +2,6 @@ package io.github.statustool.streams;
 
 import io.github.statustool.state.Change;
 import io.github.statustool.state.Health;
-import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateStore;
 import java.util.ArrayList;
 import java.util.List;
@@ -77,8 +76,8 @@ public final class WriteThrough {
       records.forEach(record -> segments.add(record.toChange(now)));
       // One after the other: of one put HBase may write the segments and not the events.
       CompletableFuture<Void> first =
-          events.isEmpty() ? CompletableFuture.completedFuture(null) : store.putAsync(rows(events));
-      first.thenCompose(done -> store.putAsync(rows(segments))).get(waitMs, TimeUnit.MILLISECONDS);
+          events.isEmpty() ? CompletableFuture.completedFuture(null) : store.putAsync(Change.rows(events));
+      first.thenCompose(done -> store.putAsync(Change.rows(segments))).get(waitMs, TimeUnit.MILLISECONDS);
       events.forEach(Change::stored);
       segments.forEach(Change::stored);
       records.forEach(record -> applied.dropIfStored(record.id));
@@ -91,12 +90,6 @@ public final class WriteThrough {
       health.failedWrite("writing replicated segments through", e);
       return false;
     }
-  }
-
-  private static List<StateRow> rows(List<Change> changes) {
-    List<StateRow> rows = new ArrayList<>(changes.size());
-    changes.forEach(change -> rows.add(change.row));
-    return rows;
   }
 
   public void flushSucceeded() {
