@@ -37,9 +37,6 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
   private MarkerForwarder notes;
   private MetaLineage lineage;
   private boolean ignored;
-  private RegionInfo lastRegion;
-  /** Of the last region's table; null if that is a table of HBase or of the trackers. */
-  private TableWrites lastWrites;
 
   /** Called by HBase. */
   public MarkerObserver() {}
@@ -104,20 +101,13 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
       } else if (edit.isMetaEdit()) {
         notes.note(info, (WALKeyImpl) key, edit, null);
       } else if (!edit.isReplay()) {
-        noteWrite(info, (WALKeyImpl) key, edit);
+        TableWrites writes = notes.writes(info);
+        if (writes != null) {
+          writes.add(key.getWriteTime(), edit, ((WALKeyImpl) key).getClusterIds(), false);
+        }
       }
     } catch (Throwable t) {
       recorder.health().error("postWALWrite", t);
-    }
-  }
-
-  private void noteWrite(RegionInfo region, WALKeyImpl key, WALEdit edit) {
-    if (region != lastRegion) {
-      lastWrites = notes.writes(region);
-      lastRegion = region;
-    }
-    if (lastWrites != null) {
-      lastWrites.add(key.getWriteTime(), edit, key.getClusterIds(), false);
     }
   }
 

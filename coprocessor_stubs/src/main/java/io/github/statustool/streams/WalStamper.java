@@ -32,8 +32,6 @@ public final class WalStamper {
   private final FamilyCells cells = new FamilyCells();
   private final IdentityHashMap<RegionInfo, RegionStreams> regions = new IdentityHashMap<>();
   private long latestTime;
-  private RegionInfo lastRegion;
-  private RegionStreams lastStreams;
   private WALKeyImpl stampedKey;
   private RegionStreams stampedStreams;
   private FamilyHeads stampedHeads;
@@ -97,7 +95,7 @@ public final class WalStamper {
     } else if (edit.isMetaEdit()) {
       markers.note(region, key, edit, scopes);
       if (edit.isRegionCloseMarker()) {
-        forget(region);
+        regions.remove(region);
       }
     }
   }
@@ -132,9 +130,6 @@ public final class WalStamper {
   }
 
   private RegionStreams streams(RegionInfo region) {
-    if (region == lastRegion) {
-      return lastStreams;
-    }
     RegionStreams streams = regions.get(region);
     if (streams == null) {
       if (regions.size() >= MAX_REGIONS) {
@@ -143,14 +138,6 @@ public final class WalStamper {
       streams = new RegionStreams(region, markers.writes(region), origin, heads);
       regions.put(region, streams);
     }
-    lastRegion = region;
-    lastStreams = streams;
     return streams;
-  }
-
-  private void forget(RegionInfo region) {
-    regions.remove(region);
-    lastRegion = null;
-    lastStreams = null;
   }
 }
