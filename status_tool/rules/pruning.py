@@ -16,7 +16,7 @@ from typing import Any
 from status_tool.rules.origins import has_doubts, is_writer
 from status_tool.rules.peer_versions import Span, span_of
 from status_tool.rules.peers import PeerFacts, ships
-from status_tool.rules.segments import Segment, fold, latest, union
+from status_tool.rules.segments import Segment, fold, latest, merged
 from status_tool.rules.server_settings import has_own_code
 from status_tool.rules.settled import settled_before
 from status_tool.rules.streams import is_shipped
@@ -192,8 +192,8 @@ def _split(ids: str) -> set[bytes] | None:
 
 
 def _is_left(row: Applied, heads: Container[StreamKey], over: Container[int]) -> bool:
-    covered = union(row.segments)
-    return row.key[1] in over and row.key not in heads and len(covered) == 1 and covered[0][0] == 0
+    covered = merged(row.segments)
+    return row.key[1] in over and row.key not in heads and len(covered) == 1 and covered[0].prev == 0
 
 
 def _is_covered(row: Row, others: Iterable[Row], peer: PeerFacts) -> bool:

@@ -64,19 +64,10 @@ class Fold:
     segments: int
 
 
-def union(segments: Iterable[Segment]) -> list[tuple[int, int]]:
-    """Return the maximal covered intervals `(prev, seq]`, ascending."""
-    covered: list[tuple[int, int]] = []
-    for segment in sorted((s for s in segments if s.valid), key=_order):
-        if covered and segment.prev <= covered[-1][1]:
-            covered[-1] = (covered[-1][0], max(covered[-1][1], segment.seq))
-        else:
-            covered.append((segment.prev, segment.seq))
-    return covered
-
-
 def merged(segments: Iterable[Segment]) -> list[Segment]:
-    """The union as segments, with the times of the first and the last entry of each (as the trackers' SegmentSet)."""
+    """Return the union, ascending, with the times of the first and the last entry of each part (as the trackers'
+    SegmentSet).
+    """
     valid = [segment for segment in segments if segment.valid]
     if len(valid) <= 1:
         return valid  # nearly all streams

@@ -48,7 +48,7 @@ from status_tool.published.newest import of_one_master, own_cluster_id
 from status_tool.published.table import PublishedTable
 from status_tool.report.text import not_covered
 from status_tool.rules.peers import FamilyFilter
-from status_tool.rules.segments import Segment, union
+from status_tool.rules.segments import Segment, merged
 from status_tool.rules.sides import asked_filter, recorded_filter
 from status_tool.rules.streams import is_shipped
 from status_tool.runs.answer import Comparison, always
@@ -440,7 +440,7 @@ def _stream_of(row: Row) -> tuple[Any, ...]:
 
 def _left(segments: Iterable[Segment], head: int) -> int:
     """Return how many sequence ids up to the head no segment covers."""
-    return max(0, head) - sum(min(end, head) - min(start, head) for start, end in union(segments))
+    return max(0, head) - sum(min(one.seq, head) - min(one.prev, head) for one in merged(segments))
 
 
 def _note(found: dict[str, tuple[int | None, int]], row: Row, missing: int) -> None:

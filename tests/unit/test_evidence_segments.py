@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from status_tool.rules.segments import SINCE_MARGIN_MS, Segment, fold, merged, union
+from status_tool.rules.segments import SINCE_MARGIN_MS, Segment, fold, merged
 
 SEQS = st.integers(0, 20)
 SEGMENTS = st.lists(st.builds(Segment, SEQS, SEQS, SEQS, SEQS, SEQS, st.none() | SEQS), max_size=10)
@@ -18,18 +18,24 @@ def entries(segments: list[Segment]) -> set[int]:
     return {seq for s in segments if s.valid for seq in range(s.prev + 1, s.seq + 1)}
 
 
+def covered(segments: list[Segment]) -> list[tuple[int, int]]:
+    """The union of segments without its times."""
+    return [(s.prev, s.seq) for s in merged(segments)]
+
+
 @given(SEGMENTS, st.randoms())
 def test_the_order_of_segments_does_not_count(segments: list[Segment], random: st.DataObject) -> None:
     shuffled = list(segments)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert union(shuffled) == union(segments)
+    assert merged(shuffled) == merged(segments)
     assert fold(shuffled, 15) == fold(segments, 15)
 
 
 @given(SEGMENTS)
 def test_duplicates_and_merged_segments_change_nothing(segments: list[Segment]) -> None:
-    merged = [Segment(prev, seq) for prev, seq in union(segments)]
-    assert union(merged) == union(segments) == union([*segments, *segments, *merged])
+    found = merged(segments)
+    assert merged(found) == found
+    assert covered(segments) == covered([*segments, *segments, *found])
 
 
 @given(SEGMENTS, SEGMENTS)
@@ -39,9 +45,9 @@ def test_more_segments_never_uncover(some: list[Segment], more: list[Segment]) -
 
 @given(SEGMENTS)
 def test_union_is_what_its_entries_are(segments: list[Segment]) -> None:
-    found = union(segments)
-    assert entries([Segment(prev, seq) for prev, seq in found]) == entries(segments)
-    assert all(left[1] < right[0] for left, right in pairwise(found))
+    found = merged(segments)
+    assert entries(found) == entries(segments)
+    assert all(left.seq < right.prev for left, right in pairwise(found))
 
 
 @given(SEGMENTS, st.integers(1, 20))
@@ -87,10 +93,8 @@ def test_a_hole_ends_when_the_entry_before_the_next_one_was_written() -> None:
 
 
 @given(SEGMENTS)
-def test_merging_keeps_the_union_and_its_times(segments: list[Segment]) -> None:
-    found = merged(segments)
-    assert [(s.prev, s.seq) for s in found] == union(segments)
-    for whole in found:
+def test_merging_keeps_times(segments: list[Segment]) -> None:
+    for whole in merged(segments):
         starts = [s for s in segments if s.valid and s.prev == whole.prev]
         assert whole.prev_ms == max((s.prev_ms for s in starts if s.prev_ms is not None), default=None)
         assert whole.first_ms in {s.first_ms for s in starts}
