@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
-from status_tool.rules import timestamps
 from status_tool.rules.context import RunContext
 from status_tool.rules.files import content_of, judge_file
 from status_tool.rules.later_writes import later_bound, written_later
+from status_tool.rules.origins import known_shutdown
 from status_tool.rules.regions import Region, RegionVerdict, judge_region
 from status_tool.rules.segments import latest
 from status_tool.rules.streams import (
@@ -202,7 +202,7 @@ def _by_streams(region: Region, context: RunContext) -> JudgedRegion | None:
         heads=len(region.heads),
         written_ms=region.written_ms,
         replicated_ms=region.replicated_ms,
-        timestamps=timestamps.timestamps_code(region, context),
+        timestamps=_timestamps_code(region, context),
         lag_ms=verdict.lag_ms,
         later=len(later),
         later_ms=latest(*later),
@@ -220,11 +220,22 @@ def _later(verdict: RegionVerdict, context: RunContext) -> list[int]:
 
 
 def _by_timestamps(region: Region, context: RunContext) -> JudgedRegion | None:
-    judged = timestamps.judge_by_timestamps(region, context)
-    if judged is None:
+    """Judge by the original's rule, which decides for its status files: they hold nothing else."""
+    if not region.heads:
         return None
-    code, found = judged
-    is_later = written_later(code, region.written_ms, later_bound(context.master, None))
+    code, written_ms, replicated_ms = _timestamps_code(region, context), region.written_ms, region.replicated_ms
+    found = None
+    if code != "covered":
+        found = Finding(
+            code,
+            table=region.table,
+            region=region.name,
+            written_from_ms=replicated_ms,
+            written_to_ms=written_ms,
+            repair_to_ms=written_ms,
+            lag_ms=None if written_ms is None or replicated_ms is None else written_ms - replicated_ms,
+        )
+    is_later = written_later(code, written_ms, later_bound(context.master, None))
     return JudgedRegion(
         region.table,
         region.name,
@@ -235,13 +246,25 @@ def _by_timestamps(region: Region, context: RunContext) -> JudgedRegion | None:
         table_status=None,
         evidence=Evidence.TIMESTAMPS,
         heads=len(region.heads),
-        written_ms=region.written_ms,
-        replicated_ms=region.replicated_ms,
+        written_ms=written_ms,
+        replicated_ms=replicated_ms,
         timestamps=code,
         lag_ms=found.lag_ms if found else None,
         later=int(is_later),
-        later_ms=region.written_ms if is_later else None,
+        later_ms=written_ms if is_later else None,
     )
+
+
+def _timestamps_code(region: Region, context: RunContext) -> str:
+    """Judge by the original's rule: replicated after the shutdown, or as late as written; one of `STREAM_CODES`."""
+    written_ms, replicated_ms = region.written_ms, region.replicated_ms
+    if context.evidence is not Evidence.TIMESTAMPS and not region.heads:
+        return "covered"
+    if replicated_ms is None:
+        return "missing"
+    if known_shutdown(context.master) and replicated_ms > (context.master.shutdown_ms or 0):
+        return "covered"
+    return "covered" if written_ms is not None and replicated_ms >= written_ms else "behind"
 
 
 def _stream(head: Head, verdict: StreamVerdict, context: RunContext) -> JudgedStream:
