@@ -20,7 +20,6 @@ import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.FlushDescript
 import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.RegionEventDescriptor;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.StoreDescriptor;
 import org.apache.hadoop.hbase.wal.WALEdit;
-import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
 
 /**
  * Tracks the store files of this server's regions by the markers in its WALs. A region has to open with the store files
@@ -167,7 +166,7 @@ public final class ContentLedger {
     }
     Map<String, Collection<String>> stores = new TreeMap<>();
     for (StoreDescriptor store : event.getStoresList()) {
-      stores.put(text(store.getFamilyName()), store.getStoreFileList());
+      stores.put(store.getFamilyName().toStringUtf8(), store.getStoreFileList());
     }
     open.put(marker.region.getEncodedName(), new OpenTenure(marker, openSeq, stores));
   }
@@ -186,7 +185,7 @@ public final class ContentLedger {
     }
     CompactionDescriptor compaction = WALEdit.getCompaction(cell);
     if (compaction != null) {
-      StoreFiles files = tenure.files(text(compaction.getFamilyName()));
+      StoreFiles files = tenure.files(compaction.getFamilyName().toStringUtf8());
       files.remove(compaction.getCompactionInputList());
       files.add(compaction.getCompactionOutputList());
       return true;
@@ -194,7 +193,7 @@ public final class ContentLedger {
     BulkLoadDescriptor load = WALEdit.getBulkLoadDescriptor(cell);
     if (load != null) {
       for (StoreDescriptor store : load.getStoresList()) {
-        tenure.files(text(store.getFamilyName())).add(store.getStoreFileList());
+        tenure.files(store.getFamilyName().toStringUtf8()).add(store.getStoreFileList());
       }
     }
     return load != null;
@@ -202,13 +201,9 @@ public final class ContentLedger {
 
   private static boolean flushed(FlushDescriptor flush, OpenTenure tenure) {
     for (FlushDescriptor.StoreFlushDescriptor store : flush.getStoreFlushesList()) {
-      tenure.files(text(store.getFamilyName())).add(store.getFlushOutputList());
+      tenure.files(store.getFamilyName().toStringUtf8()).add(store.getFlushOutputList());
     }
     tenure.tenure.flushed = Math.max(tenure.tenure.flushed, flush.getFlushSequenceNumber());
     return true;
-  }
-
-  private static String text(ByteString family) {
-    return family.toStringUtf8();
   }
 }

@@ -5,7 +5,6 @@ import io.github.statustool.state.Ids;
 import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateTable.TableEventRow;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
@@ -132,7 +131,7 @@ public final class TableWrites {
 
     public List<Change> dirty() {
       List<Change> changes = new ArrayList<>();
-      for (TableWrites writes : all()) {
+      for (TableWrites writes : tables.values()) {
         if (writes.sum() != writes.flushed) {
           changes.add(writes.change());
         }
@@ -141,11 +140,7 @@ public final class TableWrites {
     }
 
     public void forgetFlushes() {
-      all().forEach(writes -> writes.flushed = 0);
-    }
-
-    private Collection<TableWrites> all() {
-      return tables.values();
+      tables.values().forEach(writes -> writes.flushed = 0);
     }
   }
 }

@@ -1,10 +1,10 @@
 package io.github.statustool.content;
 
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hbase.thirdparty.com.google.gson.JsonArray;
 import org.apache.hbase.thirdparty.com.google.gson.JsonElement;
 import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
@@ -105,8 +105,7 @@ final class Tenure {
   /** Returns null if the value is damaged. */
   static Tenure parse(byte[] value) {
     try {
-      JsonObject json = JsonParser.parseString(new String(value, StandardCharsets.UTF_8))
-          .getAsJsonObject();
+      JsonObject json = JsonParser.parseString(Bytes.toString(value)).getAsJsonObject();
       Tenure tenure = new Tenure();
       tenure.open = json.get("o").getAsLong();
       tenure.began = json.get("t").getAsLong();

@@ -2,7 +2,6 @@ package io.github.statustool.digests;
 
 import java.util.Arrays;
 import java.util.Random;
-import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.regionserver.Region;
 import org.apache.hadoop.hbase.regionserver.Store;
@@ -35,8 +34,8 @@ final class RandomRow {
     for (Store store : region.getStores()) {
       size += store.getStorefilesSize();
       for (StoreFile file : store.getStorefiles()) {
-        byte[] first = file.getFirstKey().map(RandomRow::row).orElse(null);
-        byte[] last = file.getLastKey().map(RandomRow::row).orElse(null);
+        byte[] first = file.getFirstKey().map(CellUtil::cloneRow).orElse(null);
+        byte[] last = file.getLastKey().map(CellUtil::cloneRow).orElse(null);
         low = range.start.length == 0 && (low == null || isBefore(first, low)) ? first : low;
         high = range.stop.length == 0 && (high == null || isBefore(high, last)) ? last : high;
       }
@@ -48,10 +47,6 @@ final class RandomRow {
     boolean isInside = Bytes.compareTo(drawn, range.start) >= 0
         && (range.stop.length == 0 || Bytes.compareTo(drawn, range.stop) < 0);
     return isInside ? drawn : range.start;
-  }
-
-  private static byte[] row(Cell cell) {
-    return CellUtil.cloneRow(cell);
   }
 
   private static boolean isBefore(byte[] one, byte[] other) {

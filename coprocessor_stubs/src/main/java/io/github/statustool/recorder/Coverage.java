@@ -7,7 +7,6 @@ import io.github.statustool.state.StateTable.CoverageRow;
 import io.github.statustool.state.StateTable.ServerRow;
 import io.github.statustool.state.StoredRow;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -16,6 +15,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.LongSupplier;
 import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.util.Bytes;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -62,7 +62,7 @@ final class Coverage {
     for (StoredRow row : rows) {
       byte[] name = row.value(ServerRow.NAME);
       if (name != null && row.key[row.key.length - 1] == role) {
-        tracked.add(new String(name, StandardCharsets.UTF_8));
+        tracked.add(Bytes.toString(name));
       }
     }
   }

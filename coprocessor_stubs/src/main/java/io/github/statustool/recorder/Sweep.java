@@ -7,7 +7,6 @@ import io.github.statustool.state.StateStore;
 import io.github.statustool.state.StateTable.ServerRow;
 import io.github.statustool.state.StoredRow;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -159,7 +158,7 @@ final class Sweep {
     for (StoredRow row : rows) {
       byte[] name = row.value(ServerRow.NAME);
       boolean settled = row.value(ServerRow.FINAL_MS) != null || isMarked(row);
-      if (name != null && !settled && !live.contains(text(name))) {
+      if (name != null && !settled && !live.contains(Bytes.toString(name))) {
         long now = clock.getAsLong();
         store.putIf(new StateRow(row.key).add(ServerRow.GONE_MS, now, now), ServerRow.GONE_MS,
             row.value(ServerRow.GONE_MS));
@@ -178,9 +177,5 @@ final class Sweep {
     Set<String> names = new HashSet<>();
     servers.forEach(server -> names.add(server.getServerName()));
     return names;
-  }
-
-  private static String text(byte[] bytes) {
-    return new String(bytes, StandardCharsets.UTF_8);
   }
 }

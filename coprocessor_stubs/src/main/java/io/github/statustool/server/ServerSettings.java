@@ -99,16 +99,12 @@ public final class ServerSettings {
     StringBuilder others = new StringBuilder();
     for (String name : conf.getTrimmedStrings(key)) {
       String type = name.split("\\|", 2)[0].trim();
-      if (!type.isEmpty() && !type.startsWith(HBASE_PACKAGE) && !isOurs(type)) {
+      if (!type.isEmpty() && !type.startsWith(HBASE_PACKAGE) && !type.startsWith(OWN_PACKAGE)) {
         others.append(others.length() == 0 ? "" : ", ").append(type);
       }
     }
     if (others.length() > 0) {
       json.addProperty(key, others.toString());
     }
-  }
-
-  private static boolean isOurs(String type) {
-    return type.startsWith(OWN_PACKAGE);
   }
 }
