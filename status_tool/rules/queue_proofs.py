@@ -105,7 +105,7 @@ def queue_facts(
     if peer is None:
         return QueueFacts()
     disabled = None if peer.get("enabled", True) else str(peer["id"])
-    state = _state(list(queue_rows), peer)
+    state = _state(queue_rows, peer)
     if state is None:
         return QueueFacts(disabled_peer=disabled)
     servers = [row for row in server_rows if row.get("server")]
@@ -164,15 +164,15 @@ def known_writers(queue_rows: Iterable[Row]) -> set[str] | None:
 
     Raises `StatusFileError` for `queue` rows that cannot be parsed.
     """
-    details = [(row, row["detail"]) for row in queue_rows if row.get("detail") is not None]
-    queues = [parse_detail(detail, _QUEUE, "replication queue") for row, detail in details if row.get("name")]
-    summary = [parse_detail(detail, _SUMMARY, "replication queue") for row, detail in details if not row.get("name")]
+    parsed = _parsed(queue_rows)
+    queues = [detail for row, detail in parsed if row.get("name") is not None]
+    summary = [detail for row, detail in parsed if row.get("name") is None]
     if len(summary) != 1 or not summary[0].get("consistent") or summary[0].get("unsplit") is None:
         return None
     servers = {*summary[0]["unsplit"], *(summary[0].get("writers") or {})}
     for queue in queues:
         servers |= {*queue["dead_servers"], *(str(wal.get("server")) for wal in queue["wals"])}
-    return servers | {str(row["server"]) for row, _ in details if row.get("name")}
+    return servers | {str(row["server"]) for row, _ in parsed if row.get("name") is not None}
 
 
 def start_code(server: str) -> int | None:
@@ -220,12 +220,17 @@ def _proven_notice(name: str, peer: str, at_ms: int) -> str:
     )
 
 
-def _state(rows: list[Row], peer: Mapping[str, Any]) -> _State | None:
-    parsed = [
+def _parsed(rows: Iterable[Row]) -> list[tuple[Row, dict[str, Any]]]:
+    """Return `queue` rows with their details; the one without a name has those of all queues together."""
+    return [
         (row, parse_detail(row["detail"], _QUEUE if row.get("name") is not None else _SUMMARY, "replication queue"))
         for row in rows
         if row.get("detail") is not None
     ]
+
+
+def _state(rows: Iterable[Row], peer: Mapping[str, Any]) -> _State | None:
+    parsed = _parsed(rows)
     summary = next((detail for row, detail in parsed if row.get("name") is None), None)
     if summary is None:
         return None

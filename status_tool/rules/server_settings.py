@@ -81,12 +81,11 @@ def judge_settings(ours: Iterable[Row], theirs: Iterable[Row], since_ms: int | N
         for side, servers in sides.items()
     }
     drops = [server for having in _having(counted[MASTER], DROPS_LOADS_KEY).values() for server in having]
-    live = [server for servers in sides.values() for server in servers if server.live]
     return ServerSettings(
         (*_own_code(counted), *(Finding("peers-elsewhere", note=where) for where in peers_elsewhere(ours))),
         (*_notices(counted), *([loads_notice(f"on the master ({_names(drops)})")] if drops else [])),
         bool(drops),
-        _keeps_tags(live, [server for servers in counted.values() for server in servers]),
+        _keeps_tags([server for servers in counted.values() for server in servers]),
     )
 
 
@@ -186,11 +185,11 @@ def loads_notice(where: str) -> str:
     )
 
 
-def _keeps_tags(live: list[_Server], counted: list[_Server]) -> bool:
+def _keeps_tags(servers: list[_Server]) -> bool:
     """Return True if all live servers reported the codec that keeps tags, and no server that has gone another one."""
-    codecs = [codec for server in (*live, *counted) if (codec := (server.settings or {}).get(_CODEC)) is not None]
-    known = bool(live) and all(server.settings is not None and _CODEC in server.settings for server in live)
-    return known and all(codec.endswith(_KEEPS_TAGS) for codec in codecs)
+    codecs = [(server.live, (server.settings or {}).get(_CODEC)) for server in servers]
+    is_known = any(live for live, _ in codecs) and (True, None) not in codecs
+    return is_known and all(codec is None or codec.endswith(_KEEPS_TAGS) for _, codec in codecs)
 
 
 def _names(servers: list[_Server]) -> str:
