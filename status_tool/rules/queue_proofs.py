@@ -89,7 +89,7 @@ class _State:
 def queue_facts(
     queue_rows: Iterable[Row],
     server_rows: Iterable[Row],
-    peer: Mapping[str, Any] | None,
+    peer: Mapping[str, Any],
     window: tuple[int | None, int | None] = (None, None),
     slave_since_ms: int | None = None,
     since_ms: int | None = None,
@@ -102,8 +102,6 @@ def queue_facts(
 
     Raises `StatusFileError` for `queue` rows that cannot be parsed: ignoring them could settle what is not settled.
     """
-    if peer is None:
-        return QueueFacts()
     disabled = None if peer.get("enabled", True) else str(peer["id"])
     state = _state(queue_rows, peer)
     if state is None:
@@ -151,11 +149,13 @@ def newly_settled(
 ) -> list[tuple[Row, dict[str, Any]]]:
     """Return `server` rows that the queues of this peer settle now, each with the proof that is not recorded yet."""
     rows, proof = list(server_rows), proof_of(peer, at_ms)
-    drained = queue_facts(queue_rows, rows, peer).drained if proof is not None else frozenset()
+    if proof is None:
+        return []
+    drained = queue_facts(queue_rows, rows, peer).drained
     return [
         (row, proof)
         for row in rows
-        if proof is not None and row.get("origin") in drained and has_crashed(row) and settled_before(row, peer) is None
+        if row.get("origin") in drained and has_crashed(row) and settled_before(row, peer) is None
     ]
 
 

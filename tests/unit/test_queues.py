@@ -124,7 +124,6 @@ def test_heads_of_what_a_young_peer_skipped_have_to_be_known(health: dict[str, A
 def test_a_file_without_queues_settles_nothing() -> None:
     """An older file, or one from a cluster whose queues could not be read."""
     assert queue_facts([], [CRASHED], PEER) == QueueFacts()
-    assert queue_facts([], [CRASHED], None) == QueueFacts()
 
 
 @pytest.mark.parametrize(("flush_ms", "drained"), [(STARTED + 90_000, {7}), (STARTED, set[int]())])
