@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from status_tool.clients.config import Settings
-from status_tool.clients.zookeeper import ZooKeeper, peer_cluster_id
+from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.digests.digest import FOREVER, Family
 from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.gather.snapshot import peer_rows
 from status_tool.rules.descriptors import TTL_FOREVER
 from status_tool.rules.peers import PeerFacts, leads_to, parse_peer, shipped, ships
 from status_tool.sources import meta
@@ -137,8 +138,7 @@ def shipped_families(
     if not families:
         raise ConfigurationError(f"no family of table {table} is replicated (all have scope 0): nothing to compare")
     with ZooKeeper(master.settings.zookeeper()) as zookeeper:
-        peers = [(peer.to_json(), peer_cluster_id(peer, zookeeper.endpoint)) for peer in zookeeper.peers()]
-    facts = [parse_peer(json.dumps({**json.loads(detail), "cluster_id": known})) for detail, known in peers]
+        facts = [parse_peer(row["detail"]) for row in peer_rows(zookeeper)]
     slave_key = slave.settings.zookeeper().cluster_key
     leading = [peer for peer in facts if leads_to(peer, slave.id, slave_key) and ships(peer, table)]
     if not leading:

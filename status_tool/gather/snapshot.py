@@ -671,6 +671,7 @@ def _spooled(settings: Settings, cluster_id: str, flushed: Collection[int]) -> S
 
 
 def peer_rows(zookeeper: ZooKeeper) -> list[NewRow]:
+    """Return `peer` rows, each with the id of the cluster that it leads to, if that can be queried."""
     of = zookeeper.endpoint
     peers = [dataclasses.replace(peer, cluster_id=peer_cluster_id(peer, of)) for peer in zookeeper.peers()]
     return [{"kind": "peer", "name": peer.id, "detail": peer.to_json()} for peer in peers]

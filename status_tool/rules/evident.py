@@ -350,14 +350,14 @@ def _each(column: pa.Array, of: Callable[[pa.Array], pa.Array], otherwise: objec
     return found if otherwise is None else pc.fill_null(found, otherwise)
 
 
-def _places(column: pa.Array, names: Sequence[str | None]) -> pa.Array:
+def _places(column: pa.Array, names: Sequence[str]) -> pa.Array:
     """Return where a name stands among others; their number if it does not."""
     known = {name: place for place, name in enumerate(names)}
 
     def places(values: pa.Array) -> pa.Array:
         return pa.array([known.get(value, len(names)) for value in values.to_pylist()], pa.int32())
 
-    return pc.fill_null(_each(column, places), known.get(None, len(names)))
+    return pc.fill_null(_each(column, places), len(names))
 
 
 def _known(conditions: pa.Array) -> pa.Array:

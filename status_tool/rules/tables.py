@@ -53,9 +53,9 @@ class TableAge:
         """The time at or after which the table was certainly created; None: not known."""
         return None if self.unknown else self.oldest
 
-    def is_younger_than(self, since_ms: int | None) -> bool:
+    def is_younger_than(self, since_ms: int) -> bool:
         """Return True if the table was certainly created after a time: then it held nothing to accept."""
-        return self.created_ms is not None and since_ms is not None and self.created_ms > since_ms
+        return self.created_ms is not None and self.created_ms > since_ms
 
 
 @dataclass(frozen=True, slots=True)
