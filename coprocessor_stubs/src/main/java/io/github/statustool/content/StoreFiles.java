@@ -4,6 +4,7 @@ import io.github.statustool.state.Ids;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.Map;
+import org.apache.hadoop.hbase.util.Bytes;
 
 /** The store files of one family of an open region, as hashes of their names. */
 final class StoreFiles {
@@ -15,13 +16,17 @@ final class StoreFiles {
 
   void add(Collection<String> names) {
     for (String name : names) {
-      files.put(Ids.hash(name),
+      files.put(hash(name),
           StoreFileName.isLink(name) ? LINK : StoreFileName.isLoaded(name) ? LOADED : PLAIN);
     }
   }
 
   void remove(Collection<String> names) {
-    names.forEach(name -> files.remove(Ids.hash(name)));
+    names.forEach(name -> files.remove(hash(name)));
+  }
+
+  private static long hash(String name) {
+    return Ids.first8OfSha256(Bytes.toBytes(name));
   }
 
   Content content() {

@@ -29,10 +29,6 @@ public final class Ids {
     return first8OfSha256(Bytes.toBytes(serverName));
   }
 
-  public static long hash(String name) {
-    return first8OfSha256(Bytes.toBytes(name));
-  }
-
   public static long via(List<UUID> clusterIds) {
     return clusterIds.isEmpty() ? LOCAL : first8OfSha256(sortedBytes(clusterIds));
   }

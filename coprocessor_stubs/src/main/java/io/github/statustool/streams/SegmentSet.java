@@ -73,16 +73,10 @@ final class SegmentSet {
     return segments;
   }
 
-  /**
-   * Returns the index of the first segment that ends at or after this sequence id. Entries arrive in order, so the end
-   * is tried first.
-   */
+  /** Returns the index of the first segment that ends at or after this sequence id. */
   private int firstReaching(long prev) {
     int low = 0;
     int high = segments.size();
-    if (high > 0 && segments.get(high - 1).seq < prev) {
-      return high;
-    }
     while (low < high) {
       int middle = (low + high) >>> 1;
       if (segments.get(middle).seq < prev) {

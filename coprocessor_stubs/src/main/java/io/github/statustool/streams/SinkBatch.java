@@ -114,7 +114,7 @@ public final class SinkBatch {
   private void addSingly(WALKey key) {
     List<UUID> clusters = clustersOf(key);
     UUID sender = clusters.get(clusters.size() - 1);
-    StreamId entries = new StreamId(key.getEncodedRegionName().toStringUtf8(), Ids.hash(sender.toString()), Ids.via(clusters));
+    StreamId entries = new StreamId(key.getEncodedRegionName().toStringUtf8(), Ids.origin(sender.toString()), Ids.via(clusters));
     AppliedStreams found = streams.computeIfAbsent(entries, absent -> new AppliedStreams(absent, tableOf(key)));
     Set<Integer> added = new HashSet<>();
     for (Mutation mutation : mutations) {

@@ -110,7 +110,7 @@ class SinkBatchTest {
     batch.add(both, Fixtures.put(Fixtures.LOCAL, Fixtures.GLOBAL));
     batch.add(unstamped(6, sender), Fixtures.put(Fixtures.GLOBAL));
     batch.add(unstamped(7, origin, sender), Fixtures.put(Fixtures.GLOBAL));
-    long server = Ids.hash(sender.toString());
+    long server = Ids.origin(sender.toString());
     long via = Ids.via(List.of(sender));
     assertEquals(List.of(segment(2, 4), segment(5, 6)), segments(batch, new StreamId("a", server, Ids.via(via, GLOBAL))));
     assertEquals(List.of(segment(3, 4)), segments(batch, new StreamId("a", server, Ids.via(via, OTHER))));
@@ -135,7 +135,7 @@ class SinkBatchTest {
       batch.add(stamped.toBuilder().setKey(key).build(), Fixtures.put(Fixtures.GLOBAL));
     }
     long via = Ids.via(Ids.via(List.of(sender)), GLOBAL);
-    StreamId single = new StreamId("a", Ids.hash(sender.toString()), via);
+    StreamId single = new StreamId("a", Ids.origin(sender.toString()), via);
     assertEquals(List.of(segment(0, 5)), segments(batch, "a"));
     assertEquals(List.of(segment(2, 3), segment(4, 5)), segments(batch, single));
     assertTrue(batch.unstamped().isEmpty());
@@ -149,7 +149,7 @@ class SinkBatchTest {
   void manyHolesOfEntriesWithoutAStampAreKept() {
     AppliedSegments applied = new ObservedState(Fixtures.health(), () -> NOW).applied;
     UUID sender = new UUID(3, 4);
-    StreamId id = new StreamId("a", Ids.hash(sender.toString()), Ids.via(Ids.via(List.of(sender)), GLOBAL));
+    StreamId id = new StreamId("a", Ids.origin(sender.toString()), Ids.via(Ids.via(List.of(sender)), GLOBAL));
     for (int round = 0; round < 10; round++) {
       SinkBatch batch = new SinkBatch(true, false);
       for (int i = 0; i < 100; i++) {
