@@ -28,7 +28,6 @@ from status_tool.clients.hdfscli import Refused
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, RateLimit, WebHdfs
 from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted, OutputError
 from status_tool.gather.hdfs_side import files_endpoint, paths_of
-from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import FileOptions, Request, snapshot
 from status_tool.gather.snapshot import _spooled as spooled
 from status_tool.report.progress import Counted, Phase, Progress
@@ -650,7 +649,7 @@ def test_a_run_that_fails_says_what_it_keeps(
     """One line, exit code 2, with the failure and how to go on; the checksums are there."""
     for name in ("FILES_PER_BATCH", "PARTS", "SPLIT_PAGES"):
         monkeypatch.setattr(f"status_tool.sources.hdfs_files.{name}", 1)
-    monkeypatch.setattr("status_tool.runs.write.read_all", partial(read_all, threads=1))
+    monkeypatch.setattr("status_tool.gather.parallel_reading.THREADS", 1)
     fake.refused = {"/data/c"}
     paths, output = tmp_path / "paths", tmp_path / "status"
     paths.write_text("/data\n")
