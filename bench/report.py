@@ -78,7 +78,6 @@ def _pages(folder: Path) -> dict[str, Path]:
 
 
 def _bare(large: Outcome) -> Iterator[str]:
-    assert large.overview is not None
     assert large.overview.drawing is not None
     yield "<!DOCTYPE html><title>bare</title><table>"
     for problem in large.overview.drawing.problems:

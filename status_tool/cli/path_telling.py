@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from status_tool.atomic import atomic_write
-from status_tool.explain.overview import groups_in
 from status_tool.printable import counted, iso, safe
 from status_tool.report.progress import make_progress
 from status_tool.report.text import hanging
@@ -129,7 +128,7 @@ def _edge(edge: Edge) -> dict[str, Any]:
                 "detail": group.example.detail,
                 "advice": group.todo or None,
             }
-            for group in (groups_in(outcome) if outcome is not None else ())
+            for group in (outcome.overview.groups if outcome is not None else ())
         ],
         "notices": list(outcome.notices) if outcome is not None else [],
     }
@@ -279,7 +278,7 @@ def _way_out(edge: Edge) -> Iterator[str]:
     hop = edge.hop
     yield ""
     yield from hanging("", f"What to do for {hop.source} to {hop.target} ({hop}):", "   ")
-    advised = (group.todo for group in (groups_in(edge.outcome) if edge.outcome is not None else ()))
+    advised = (group.todo for group in (edge.outcome.overview.groups if edge.outcome is not None else ()))
     for words in dict.fromkeys(filter(None, advised)):
         yield from hanging(" - ", words)
     yield f" - this edge alone, with its repairs: on {hop.source}"

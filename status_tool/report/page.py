@@ -12,7 +12,6 @@ from importlib.resources import files
 from typing import Any, TextIO
 
 from status_tool.explain.advice import SYNC_DELETES, UNDER_REPAIRS
-from status_tool.explain.overview import groups_of
 from status_tool.printable import counted, duration, iso, printable_key, safe
 from status_tool.report.picture import picture
 from status_tool.report.reporter import (
@@ -30,7 +29,6 @@ from status_tool.report.text import (
     notices,
     shell_lines,
     sync_for,
-    unlisted,
 )
 from status_tool.report.timeline import timeline
 from status_tool.vocabulary.outcome import (
@@ -39,7 +37,6 @@ from status_tool.vocabulary.outcome import (
     Group,
     Moment,
     Outcome,
-    Overview,
     Problem,
     ServerState,
 )
@@ -115,7 +112,7 @@ def _finalized(value: Any) -> Any:
 def _content(outcome: Outcome, run_ms: int) -> dict[str, Any]:
     from markupsafe import Markup
 
-    overview = outcome.overview or Overview(groups=groups_of(outcome.problems))
+    overview = outcome.overview
     drawing = overview.drawing or Drawing()
     problems = drawing.problems or outcome.problems
     compact = len(problems) >= COMPACT_FROM
@@ -168,7 +165,6 @@ def _content(outcome: Outcome, run_ms: int) -> dict[str, Any]:
         "groups": groups,
         "total": sum(group.count for group in overview.groups),
         "compact": compact,
-        "rest": unlisted(outcome) if outcome.overview is None else "",
         "servers": server_rows,
     }
 

@@ -279,7 +279,7 @@ def tables_in_doubt(question: Question, outcome: Outcome, every: bool) -> tuple[
 
     All of them where the whole run is in doubt.
     """
-    groups = outcome.overview.groups if outcome.overview is not None else ()
+    groups = outcome.overview.groups
     named = {group.table for group in groups if group.table is not None}
     named |= set(outcome.hbase.accepted_tables) if outcome.hbase is not None else set()
     doubts = {name for name, code in RUNS.items() if code.is_about_rows}
@@ -290,7 +290,7 @@ def tables_in_doubt(question: Question, outcome: Outcome, every: bool) -> tuple[
 
 def _waiting_for_queues(tables: Iterable[str], outcome: Outcome) -> frozenset[str]:
     """Return the tables with entries that may still be in a queue: their rows may be equal now, and differ later."""
-    groups = outcome.overview.groups if outcome.overview is not None else ()
+    groups = outcome.overview.groups
     if any(group.code == "origin" for group in groups):
         return frozenset(tables)
     accepted = outcome.hbase.accepted_tables if outcome.hbase is not None else ()

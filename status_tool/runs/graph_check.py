@@ -23,7 +23,6 @@ from status_tool.clients.config import Settings
 from status_tool.clients.delegation_tokens import no_token_left
 from status_tool.clients.zookeeper import PEER_TIMEOUT_S, ZooKeeper
 from status_tool.errors import ConfigurationError, ConnectionFailed, StatusFileError, UsageError
-from status_tool.explain.overview import groups_in
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import LEAST_SETTLE_S, Request, peer_rows, snapshot
 from status_tool.printable import counted, safe
@@ -591,7 +590,7 @@ def reach_of(outcome: Outcome) -> Reach:
     """Return the verdict of an edge."""
     if outcome.verdict is not Verdict.INCOMPLETE:
         return Reach.COMPLETE if outcome.verdict is Verdict.COMPLETE else Reach.UNVERIFIABLE
-    kinds = {group.kind for group in groups_in(outcome)}
+    kinds = {group.kind for group in outcome.overview.groups}
     lasting = kinds & {Status.GAP, Status.MISSING, Status.DIFFERS}
     return Reach.BEHIND if Status.BEHIND in kinds and not lasting else Reach.GAP
 
@@ -604,7 +603,7 @@ def _reasons(hop: Hop, outcome: Outcome, lost: Sequence[LostWal]) -> Iterator[st
     yield from (f"{edge}: {wal}" for wal in lost)
     if outcome.queued_bytes:
         yield f"{edge}: its queues hold {counted(outcome.queued_bytes, 'byte')} not shipped yet"
-    groups = groups_in(outcome)
+    groups = outcome.overview.groups
     for group in groups[:MAX_REASONS]:
         yield f"{edge}: {_words(group)}"
     if len(groups) > MAX_REASONS:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from status_tool.clients.config import Settings
 from status_tool.errors import UsageError
-from status_tool.explain.overview import groups_in
 from status_tool.gather.snapshot import Request
 from status_tool.published.newest import own_cluster_id
 from status_tool.runs.check import Check
@@ -68,7 +67,7 @@ def find_lost(master: Settings, slave: Settings, request: Request, check: Check,
         write_side(master, request, file, None, say)
         check = dataclasses.replace(check, status_file=file)
         outcome = check_live(slave, check, say)
-        lacking = {group.table for group in groups_in(outcome) if _is_lost(group)}
+        lacking = {group.table for group in outcome.overview.groups if _is_lost(group)}
         return _lost(outcome, _missing_entries(slave, check, lacking, say))
 
 
@@ -92,13 +91,12 @@ def _missing_entries(
 def _lost(outcome: Outcome, entries: Mapping[str, int | None]) -> LostData:
     found: dict[str, list[Group]] = {}
     unproven: dict[str, str] = {}
-    for group in groups_in(outcome):
+    for group in outcome.overview.groups:
         if group.table is not None and _is_lost(group):
             found.setdefault(group.table, []).append(group)
         else:
             unproven.setdefault(group.table or "", words_of_group(group))
-    lines = outcome.overview.tables if outcome.overview is not None else ()
-    regions = {line.table: line.regions for line in lines}
+    regions = {line.table: line.regions for line in outcome.overview.tables}
     tables = {name: _lost_table(groups, regions.get(name, {}), entries.get(name)) for name, groups in found.items()}
     return LostData(outcome, tables, unproven)
 

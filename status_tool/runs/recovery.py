@@ -39,7 +39,6 @@ from pyspark.sql import SparkSession
 from status_tool.clients.config import Settings
 from status_tool.clients.delegation_tokens import no_token_left
 from status_tool.errors import StatusFileError, UsageError
-from status_tool.explain.overview import groups_in
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import LEAST_SETTLE_S, Request, Snapshot
 from status_tool.printable import iso
@@ -120,7 +119,8 @@ class Judgement:
         if self.judged is Judged.COMPLETE:
             return self.judged
         own = [group for group in self._groups if group.table in (table, None)]
-        if not own and self._names_tables:
+        # The groups, where there are any, hold whatever keeps the whole from being complete.
+        if not own and self._groups:
             return Judged.COMPLETE
         lacking = self.judged is Judged.LACKING and any(group.kind != "unverifiable" for group in own)
         return Judged.LACKING if lacking else Judged.UNPROVEN
@@ -144,15 +144,7 @@ class Judgement:
 
     @property
     def _groups(self) -> Sequence[Group]:
-        return groups_in(self.outcome) if self.outcome is not None else ()
-
-    @property
-    def _names_tables(self) -> bool:
-        """Return True if a group holds whatever keeps the whole from being complete.
-
-        A table without a group is complete then.
-        """
-        return self.outcome is not None and self.outcome.overview is not None and bool(self._groups)
+        return self.outcome.overview.groups if self.outcome is not None else ()
 
 
 @dataclass(frozen=True)

@@ -268,7 +268,7 @@ def _contradicted(
 
     FILE's samples of a table that was written to after the shutdown hold rows that are not in scope.
     """
-    groups = outcome.overview.groups if outcome.overview is not None else ()
+    groups = outcome.overview.groups
     later = outcome.hbase.later if outcome.hbase is not None else ()
     doubted = {group.table for group in groups} | {one.table for one in later} | _written_by_others(outcome, question)
     shutdown_ms = question.master.shutdown_ms

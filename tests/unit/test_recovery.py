@@ -156,8 +156,6 @@ def test_a_table_is_complete_only_if_nothing_is_wrong_with_the_run_as_a_whole() 
     assert (with_server.judged_of("a"), with_server.judged_of("b")) == (L, U)
     assert judgement(one, L, group("a"), tables=("a",)).judged_of("b") is U
     assert judgement(one, L, tables=("a",)).judged_of("a") is U
-    no_overview = replace(alone, outcome=replace(cast(Outcome, alone.outcome), overview=None))
-    assert no_overview.judged_of("b") is U
     assert Judgement(one, error="x").judged_of("a") is U
 
 
