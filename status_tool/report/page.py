@@ -22,13 +22,11 @@ from status_tool.report.reporter import (
 from status_tool.report.text import (
     NUMBERED,
     accepted_line,
-    advice_for,
     check_command,
     headline,
     not_replicated_line,
     notices,
     shell_lines,
-    sync_for,
 )
 from status_tool.report.timeline import timeline
 from status_tool.vocabulary.outcome import (
@@ -472,8 +470,6 @@ def _group(
         "behind by": ("l", any(p.lag_ms for p in problems)),
         "rows": ("k", not compact and any(p.start_key or p.end_key for p in problems)),
         "what": ("d", not same_detail),
-        "advice": ("d", not compact and not group.todo and len({advice_for(p) for p in problems}) > 1),
-        "commands": ("d", not compact and not group.todo and any(p.repair for p in problems)),
     }
     names = [name for name, (_, shown) in kinds.items() if shown]
     titles = {"behind by": "behind by, s"} if compact else {}
@@ -501,7 +497,7 @@ def _group(
         "open": len(own) <= OPEN_UP_TO,
         "big": len(own) > PRINTED_UP_TO,
         "summary": f"{listed} of them, the worst first" if listed < group.count else whole,
-        "todo": group.todo or advice_for(group.example),
+        "todo": group.todo,
         "more": " ".join(more),
         "columns_class": "-".join(["of", *(name.partition(" ")[0] for name in names)]),
         "columns": [_Column(titles.get(name, name), kinds[name][0]) for name in names],
@@ -533,9 +529,7 @@ def _cell(name: str, problem: Problem, numbers: dict[str, str] | None, day: str)
     if name == "rows":
         start, end = (safe(printable_key(key or b""), 80) for key in (problem.start_key, problem.end_key))
         return None, f"{start or 'first'} to {end or 'end'}"
-    if name == "commands":
-        return None, sync_for(problem)
-    texts = {"region": problem.region, "file": problem.path, "what": problem.detail, "advice": advice_for(problem)}
+    texts = {"region": problem.region, "file": problem.path, "what": problem.detail}
     return None, texts[name] or ""
 
 

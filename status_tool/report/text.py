@@ -370,19 +370,6 @@ def _rows(problem: Problem) -> str:
     return f"rows from {start or 'the first'} to before {end or 'the end'}"
 
 
-def advice_for(problem: Problem) -> str:
-    """Return what to do about the problem, sanitised; empty if nothing is."""
-    return safe(problem.advice or "")
-
-
-def sync_for(problem: Problem) -> str:
-    """Return the alternative repair, sanitised; empty if there is none."""
-    if problem.repair is None:
-        return ""
-    first, then = problem.repair.hash_table, problem.repair.sync_table
-    return safe(f"Or compare and repair: on the master {first} and then on the slave {then} ({SYNC_DELETES})")
-
-
 def verdict_lines(outcome: Outcome) -> Iterator[str]:
     """Yield one line for each checked half, as operators of the original know them."""
     if outcome.hbase is not None:
