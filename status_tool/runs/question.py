@@ -140,7 +140,6 @@ class Question:
         return dataclasses.replace(
             outcome,
             hbase=hbase,
-            cut_ms=self.master.cut_ms,
             shutdown_ms=self.master.shutdown_ms,
             shutdown_from=self.master.shutdown_from,
             master_cluster_id=self.master.cluster_id,
