@@ -27,7 +27,7 @@ from status_tool.digests.wire import Query
 from status_tool.errors import StatusToolError
 from status_tool.printable import counted, printable_key
 from status_tool.rules.sides import own_status_table
-from status_tool.runs.file_digests import FiledTable, digest_row, filed_samples
+from status_tool.runs.file_digests import FiledTable, digest_row, filed_tables
 from status_tool.runs.question import Question
 from status_tool.sources import meta
 from status_tool.sources.meta import HostedRegion
@@ -199,7 +199,7 @@ def _tables_of(parts: Iterable[TableRange]) -> str:
 @contextmanager
 def repeating(settings: Settings, rows: Iterable[Row], within_s: float) -> Iterator[Callable[[], Repeated]]:
     """Let the slave digest FILE's samples meanwhile. The yielded function returns the result."""
-    filed = filed_samples(rows)
+    filed = filed_tables(rows, is_whole=False)
     with _beside(lambda stop: repeat(settings, filed, within_s, stop), lambda why: Repeated(problem=why)) as result:
         yield result
 
@@ -246,7 +246,7 @@ def disprove(
     arrived after that. `master_rows` reads FILE's rows of some kinds, `slave_segments` the slave's `segment` rows anew.
     Raises `ConnectionFailed`.
     """
-    found = _contradicted(question, outcome, repeated, filed_samples(master_rows("sample")))
+    found = _contradicted(question, outcome, repeated, filed_tables(master_rows("sample"), is_whole=False))
     sides = [_described(settings, rows) for rows in (master_rows("table"), slave_small)]
     found = {name: table for name, table in found.items() if _keep_the_same(table, *sides)}
     if not found:
