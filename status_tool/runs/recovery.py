@@ -19,12 +19,10 @@ the master, or where `prune` on the slave took away what an earlier file needs.
 
 from __future__ import annotations
 
-import dataclasses
 import tempfile
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing as closed
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
@@ -39,7 +37,6 @@ from pyspark.sql import SparkSession
 from status_tool.clients.config import Settings
 from status_tool.clients.delegation_tokens import no_token_left
 from status_tool.errors import StatusFileError, UsageError
-from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import LEAST_SETTLE_S, Request, Snapshot
 from status_tool.printable import iso
 from status_tool.published.layout import Closing
@@ -56,14 +53,14 @@ from status_tool.runs.live_rounds import question_in
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.question import SideFacts
 from status_tool.runs.slave_side import Scratch, gather, scratch_of, segment_rows, slave_rows
-from status_tool.runs.write import Say, source_of
+from status_tool.runs.write import Say
 from status_tool.sources.state_table import now_ms
 from status_tool.spark.session import spark_session
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.outcome import Beyond, Group, Outcome, RecoveryPoint, TablePoint
-from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
+from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Verdict
 
@@ -177,7 +174,8 @@ def find_point(settings: Settings, asked: PointAsked, say: Say) -> RecoveryPoint
         return RecoveryPoint(slave_id, None, read_ms, None, None, nothing, None, {}, None, None, 0, 0, notices)
     check = Check(Path(), asked.scope, spark_master=asked.spark_master, spark_conf=asked.spark_conf, key=asked.key)
     with ThreadPoolExecutor(1) as pool, no_token_left(), scratch_of(check) as scratch:
-        reading = pool.submit(_read_slave, settings, asked, say, scratch)
+        request = Request(side=SLAVE, wait_s=LEAST_SETTLE_S, hdfs=False)
+        reading = pool.submit(gather, settings, request, say, scratch, reads_again=True)
         with spark_session(asked.spark_master, asked.spark_conf, small=True, is_last=True) as spark:
             slave = reading.result()
             bench = _Bench(table, spark, slave, check, scratch, say)
@@ -186,21 +184,6 @@ def find_point(settings: Settings, asked: PointAsked, say: Say) -> RecoveryPoint
             found.run_tables()
             beyond = bench.beyond(found.at(found.newest_usable())) if found.has_usable() else {}
     return _answer(slave_id, read_ms, files, found, beyond, notices)
-
-
-def _read_slave(settings: Settings, asked: PointAsked, say: Say, scratch: Scratch) -> Snapshot:
-    """Return the slave's side, all of whose rows are left in `scratch.near` where Spark's tasks run on this machine."""
-    request = Request(side=SLAVE, wait_s=LEAST_SETTLE_S, hdfs=False)
-    slave = gather(settings, request, say, scratch)
-    if scratch.near is not None and not scratch.near.exists():
-        rest = dataclasses.replace(slave, sources=tuple(one for one in slave.sources if not one.is_read_here))
-        with (
-            closed(read_all(source_of(rest))) as batches,
-            pq.ParquetWriter(scratch.near, STATUS_SCHEMA, store_schema=False) as writer,
-        ):
-            for batch in batches:
-                writer.write_batch(batch)
-    return slave
 
 
 class _Bench:
@@ -449,7 +432,7 @@ def known_segments(slave: Snapshot, scratch: Scratch) -> Iterator[Row]:
         if file is not None and file.exists():
             batches = pq.read_table(file).to_batches()
             yield from rows_in(batch.filter(pc.equal(batch["kind"], "segment")) for batch in batches)
-    if scratch.near is None or not scratch.near.exists():
+    if not scratch.is_near:
         yield from segment_rows(slave)
 
 
