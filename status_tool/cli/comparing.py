@@ -5,19 +5,17 @@ Apart from `cli.rows` for the reason of `cli.running`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import typer
-
+from status_tool.cli.options import print_answer
 from status_tool.clients.config import Settings
 from status_tool.digests.compare import Limits, Result, TableVerdict, compare, equal_at_once
 from status_tool.digests.counted import rows_shown
 from status_tool.digests.differences import Difference, cell_in_words
 from status_tool.digests.families import Comparable, DescribedCluster, comparable, describe_both, shipped_families
 from status_tool.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, EXIT_UNVERIFIABLE, ConfigurationError, UsageError
-from status_tool.printable import counted, printable_key, safe
+from status_tool.printable import counted, printable_key
 from status_tool.report.progress import Progress, make_progress
 from status_tool.sources.state_table import now_ms
 
@@ -37,10 +35,7 @@ def compare_tables(
     with make_progress() as progress:
         results = _compare(master, slave, tables, limits, progress)
     code = _exit_code(results)
-    if as_json:
-        typer.echo(json.dumps(_document(results, limits, code, show_values)))
-    else:
-        typer.echo("\n".join(safe(line) for line in _lines(results, show_values)))
+    print_answer(_document(results, limits, code, show_values), _lines(results, show_values), as_json=as_json)
     return code
 
 

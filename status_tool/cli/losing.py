@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from status_tool.cli.options import print_answer
 from status_tool.clients.config import Settings
 from status_tool.gather.snapshot import Request
 from status_tool.printable import iso, safe
@@ -61,10 +61,8 @@ def tell_lost(
     check = dataclasses.replace(check, spark_master=spark[0], spark_conf=spark[1])
     with make_progress() as progress, stages_shown(progress.phase):
         found = find_lost(*clusters, request, check, progress.step)
-    if as_json:
-        print(json.dumps(lost_document(found)))
-    else:
-        print("\n".join(safe(line) for line in lost_lines(found)))
+    print_answer(lost_document(found), lost_lines(found), as_json=as_json)
+    if not as_json:
         for notice in found.outcome.notices:
             print(f"status-tool: {safe(notice)}", file=sys.stderr)
     return found.outcome.exit_code

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from status_tool.atomic import atomic_write
+from status_tool.cli.options import print_answer
 from status_tool.printable import counted, iso, safe
 from status_tool.report.progress import make_progress
 from status_tool.report.text import hanging
@@ -41,10 +41,7 @@ def tell_paths(asked: PathsAsked, report: Path | None, *, as_json: bool, quiet: 
 
         with atomic_write(report) as stream:
             graph_page(_shown(found), stream)
-    if as_json:
-        print(json.dumps(paths_document(found)))
-    else:
-        print("\n".join(safe(line) for line in paths_lines(found, quiet=quiet)))
+    print_answer(paths_document(found), paths_lines(found, quiet=quiet), as_json=as_json)
     return EXIT_CODES[found.verdict]
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from status_tool.atomic import atomic_write
+from status_tool.cli.options import print_answer
 from status_tool.clients.config import Settings
 from status_tool.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, EXIT_UNVERIFIABLE
 from status_tool.printable import counted, duration, iso, safe
@@ -42,10 +42,8 @@ def tell(settings: Settings, asked: PointAsked, max_age_s: float | None, files: 
     if files.metrics is not None:
         names = {"master": point.master_cluster_id or "", "slave": point.slave_cluster_id}
         write_metrics(files.metrics, point_metrics(names, point.points))
-    if as_json:
-        print(json.dumps(point_document(point, limit_s)))
-    else:
-        print("\n".join(safe(line) for line in lines_of(point, limit_s)))
+    print_answer(point_document(point, limit_s), lines_of(point, limit_s), as_json=as_json)
+    if not as_json:
         for notice in point.notices:
             print(f"status-tool: {safe(notice)}", file=sys.stderr)
     return exit_code_of(point, limit_s)

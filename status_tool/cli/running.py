@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from status_tool.atomic import PUBLIC
 from status_tool.cli.failures import failure_in_metrics
+from status_tool.cli.options import print_answer
 from status_tool.clients.config import Settings
 from status_tool.gather.snapshot import Request
 from status_tool.printable import iso, safe
@@ -147,10 +148,8 @@ def _summary(written: Written, output: Path) -> dict[str, object]:
 def show_plan(steps: Iterable[Step], as_json: bool) -> int:
     """Print the plan of `--explain` as text or JSON."""
     found = list(steps)
-    if as_json:
-        print(json.dumps({"plan": [{"what": step.what, "value": step.value} for step in found]}))
-    else:
-        print("\n".join(f"{safe(step.what)}: {safe(step.value)}" for step in found))
+    document = {"plan": [{"what": step.what, "value": step.value} for step in found]}
+    print_answer(document, (f"{step.what}: {step.value}" for step in found), as_json=as_json)
     return 0
 
 
