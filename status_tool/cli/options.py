@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -63,6 +63,16 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
     trust = trust_of(given)
     webhdfs = tuple(given.get("webhdfs") or ())
     return Settings(load_site(given["conf_dir"] or []), given.get("thrift"), webhdfs, given.get("zookeeper"), trust)
+
+
+def cluster_named(
+    folders: Sequence[Path], trust: Trust, thrift: str | None = None, zookeeper: str | None = None
+) -> Settings:
+    """Return the settings of another cluster: only what the options name.
+
+    The environment's site files are this cluster's.
+    """
+    return Settings(load_site(folders, environ={}), thrift, (), zookeeper, trust)
 
 
 def trust_of(given: Mapping[str, Any]) -> Trust:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from status_tool.atomic import atomic_write, check_targets
-from status_tool.cli.options import on_cluster, print_answer
+from status_tool.cli.options import cluster_named, on_cluster, print_answer
 from status_tool.cli.run_options import with_options
 from status_tool.cli.times import parse_baseline
-from status_tool.clients.config import Settings, load_site
+from status_tool.clients.config import Settings
 from status_tool.printable import counted
 from status_tool.vocabulary.scope import TableFilter
 
@@ -47,7 +47,7 @@ def topology(
     from status_tool.gather.cluster_drift import cluster_drift
     from status_tool.gather.peer_topology import explore
 
-    peers = [Settings(load_site([folder], environ={}), trust=settings.trust) for folder in peer_conf or ()]
+    peers = [cluster_named([folder], settings.trust) for folder in peer_conf or ()]
     found = explore(settings.zookeeper())
     drift = cluster_drift(settings, found, peers, accepted)
     print_answer(_document(found, drift), _lines(found, drift), as_json=as_json)
