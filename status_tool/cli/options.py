@@ -84,8 +84,3 @@ def trust_of(given: Mapping[str, Any]) -> Trust:
 def print_answer(document: Mapping[str, Any], lines: Iterable[str], *, as_json: bool) -> None:
     """Print the one JSON document of a command, or its lines of text, each sanitised."""
     typer.echo(json.dumps(document) if as_json else "\n".join(map(safe, lines)))
-
-
-def unset(value: Any) -> Any:
-    """Return the value of an option, on or off or with a value, that was not given."""
-    return False if isinstance(value, bool) else None

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from status_tool.cli.options import settings_of, unset
+from status_tool.cli.options import settings_of
 from status_tool.cli.repeated import RoundParameters
 from status_tool.cli.run_options import OPTIONS, Half
 from status_tool.cli.signals import end_within, received
@@ -197,8 +197,7 @@ class _Publisher:
         has_files = self._wants_files()
         parameters = {**self._what.check, "output": self._file}
         if not has_files:
-            ours = {name for name, option in OPTIONS.items() if option.half == "hdfs"}
-            parameters |= {name: unset(value) for name, value in parameters.items() if name in ours}
+            parameters |= {name: option.unset for name, option in OPTIONS.items() if option.half == "hdfs"}
             parameters["only"] = Half.HBASE
         if parameters["sample"] is None:
             parameters["sample"] = "off"
