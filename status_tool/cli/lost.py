@@ -69,10 +69,11 @@ def lost(
     chosen = spark_settings_of(one.spark_conf)
     take_spark()
     with loading(jvm.kill):
-        from status_tool.cli.losing import Clusters, lost_check, lost_request, tell_lost
+        from status_tool.cli.losing import lost_check, lost_request, tell_lost
 
     show_as(quiet=one.quiet, verbose=one.verbose, log_file=one.log_file)
-    check = lost_check(settings, scope, None if one.rows is None else one.rows == "all", lists)
+    rows = None if one.rows is None else one.rows == "all"
+    check = lost_check(settings, scope, rows, lists, one.spark_master, chosen)
     wait_s = DEFAULT_MASTER_WAIT_S if one.wait is None else one.wait
     request = lost_request(TableFilter(scope.tables, scope.namespaces), wait_s)
-    return tell_lost(Clusters(settings, slave), request, check, (one.spark_master, chosen), as_json=one.as_json)
+    return tell_lost(settings, slave, request, check, as_json=one.as_json)
