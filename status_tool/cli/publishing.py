@@ -16,7 +16,7 @@ from typing import Any
 from status_tool.cli.options import settings_of
 from status_tool.cli.repeated import RoundParameters
 from status_tool.cli.run_options import OPTIONS, Half
-from status_tool.cli.signals import end_within, received
+from status_tool.cli.signals import end_soon, received
 from status_tool.clients.kerberos import forget_tickets
 from status_tool.clients.zookeeper import Peer, ZooKeeper
 from status_tool.errors import (
@@ -38,8 +38,6 @@ from status_tool.runs.write import unasked, write_side
 from status_tool.temporary import remove_held, temporary_folder
 from status_tool.watch.rounds import Rhythm
 
-ENDED_S = 1.5
-"""After a signal it ends within this time, wherever that has hit it."""
 PEERS_S = 600.0
 """Time that what was seen of the clusters of the same peers counts."""
 MINUTE_S = 60.0
@@ -112,7 +110,7 @@ def keep_publishing(what: RoundParameters, service: PublishService) -> int:
     set_shown(Shown(True, False, None))
     code = EXIT_ERROR
     with temporary_folder() as folder:
-        end_within(ENDED_S, _leave)
+        end_soon(_leave)
         try:
             publisher = _Publisher(what, service, folder)
             for number, done in enumerate(publisher.rounds(), 1):

@@ -25,7 +25,7 @@ from status_tool.cli.repeated import RoundParameters
 from status_tool.cli.run import ANY_MASTER, AskedRun, fetch_published, permissions_of, spark_settings_of
 from status_tool.cli.run_options import Half
 from status_tool.cli.running import Output, checked, write_reports
-from status_tool.cli.signals import end_within, received
+from status_tool.cli.signals import end_soon, received
 from status_tool.clients.kerberos import forget_tickets
 from status_tool.errors import EXIT_ERROR, ConfigurationError, Interrupted
 from status_tool.printable import duration
@@ -55,8 +55,6 @@ STOP_S = 1.0
 """Time that a Spark session may take to stop before its JVM is killed."""
 AFTER_JVM_S = 0.2
 """Time after the end of a JVM within which this process's own signal may come."""
-END_S = 1.5
-"""After a signal it ends within this time, wherever that has hit it."""
 _JVM_OPTIONS = "spark.driver.extraJavaOptions"
 _BOUNDED = tuple(
     (f"spark.{name}", str(count))
@@ -95,7 +93,7 @@ def keep_watch(what: RoundParameters, service: Service) -> int:
             pages = stack.enter_context(closing(HttpPages(*service.listen, stale_s)))
             print(f"status-tool: listening on {service.listen[0]}:{pages.port}", file=sys.stderr)
         folder = stack.enter_context(temporary_folder())
-        end_within(END_S, _leave)
+        end_soon(_leave)
         webhook = None if service.webhook is None else stack.enter_context(closing(Webhook(service.webhook)))
         watcher = _Watcher(what, history, pages, webhook, folder)
         stack.callback(watcher.session.drop)

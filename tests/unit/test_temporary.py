@@ -75,12 +75,12 @@ def test_a_folder_that_is_held_stays_until_it_is_let_go() -> None:
 
 LATE = """
 import os, signal, time
-from status_tool.cli import {service}
-from status_tool.cli.signals import end_within, handle_signals
+from status_tool.cli import {service}, signals
 from status_tool.temporary import temporary_folder
 
-handle_signals()
-end_within(0.1, {service}._leave)
+signals.handle_signals()
+signals.END_S = 0.1
+signals.end_soon({service}._leave)
 with temporary_folder() as folder:
     print(folder, folder.is_dir(), flush=True)
     try:
