@@ -70,6 +70,8 @@ from status_tool.vocabulary.outcome import Group, Outcome
 from status_tool.vocabulary.scope import Scope, TableFilter
 from status_tool.vocabulary.verdicts import Status, Verdict
 
+_ECHO_S = 60.0
+"""How long a cluster may take to echo the barrier."""
 MAX_REASONS = 5
 """So many causes of an edge are named among what holds a path back."""
 
@@ -92,8 +94,6 @@ class PathsAsked:
     sources: frozenset[str] = frozenset()
     """Only pairs that begin at one of them; empty: at any."""
     targets: frozenset[str] = frozenset()
-    echo_s: float = 60.0
-    """How long a cluster may take to echo the barrier."""
     wait_s: float = 0.0
     """How long to read slaves again while something is behind."""
     key: SignKey | None = None
@@ -288,7 +288,7 @@ class _Desk:
     def _read_one(self, side: str, number: int, name: str) -> ReadSide | None:
         settings, asked = self._named[name].settings, self._asked
         assert settings is not None
-        wait_s = asked.echo_s if side == MASTER else max(LEAST_SETTLE_S, min(asked.wait_s, 60.0))
+        wait_s = _ECHO_S if side == MASTER else max(LEAST_SETTLE_S, min(asked.wait_s, 60.0))
         # Everything up to now counts: a shutdown time of one cluster says nothing of what it relays.
         request = Request(side, wait_s, self._only, hdfs=False, following=side == MASTER)
         file = Path(tempfile.mkdtemp(dir=self._folder)) / f"{side}.status"
