@@ -16,7 +16,7 @@ from status_tool.gather.snapshot import Request
 from status_tool.published.newest import own_cluster_id
 from status_tool.runs.check import Check
 from status_tool.runs.file_check import check_live
-from status_tool.runs.live_rounds import LACKING, question_in
+from status_tool.runs.live_rounds import question_in
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.question import SideFacts
 from status_tool.runs.recovery import beyond_of, known_segments, rows_in, words_of_group
@@ -25,10 +25,7 @@ from status_tool.runs.write import Say, write_side
 from status_tool.status_file.reader import open_status
 from status_tool.temporary import temporary_folder
 from status_tool.vocabulary.outcome import Group, Outcome
-from status_tool.vocabulary.verdicts import Status
-
-_LOST = (*LACKING, Status.DIFFERS)
-"""What is wrong with a region, or a table, that lacks something."""
+from status_tool.vocabulary.verdicts import INCOMPLETE_REGIONS, Status
 
 
 @dataclass(frozen=True)
@@ -67,12 +64,8 @@ def find_lost(master: Settings, slave: Settings, request: Request, check: Check,
         write_side(master, request, file, None, say)
         check = dataclasses.replace(check, status_file=file)
         outcome = check_live(slave, check, say)
-        lacking = {group.table for group in outcome.overview.groups if _is_lost(group)}
+        lacking = {group.table for group in outcome.overview.groups if group.kind in INCOMPLETE_REGIONS}
         return _lost(outcome, _missing_entries(slave, check, lacking, say))
-
-
-def _is_lost(group: Group) -> bool:
-    return group.kind in _LOST
 
 
 def _missing_entries(
@@ -92,7 +85,7 @@ def _lost(outcome: Outcome, entries: Mapping[str, int | None]) -> LostData:
     found: dict[str, list[Group]] = {}
     unproven: dict[str, str] = {}
     for group in outcome.overview.groups:
-        if group.table is not None and _is_lost(group):
+        if group.table is not None and group.kind in INCOMPLETE_REGIONS:
             found.setdefault(group.table, []).append(group)
         else:
             unproven.setdefault(group.table or "", words_of_group(group))
@@ -110,7 +103,7 @@ def _bound(of: Callable[[Iterable[int]], int], times: Iterable[int | None]) -> i
 
 def _lost_table(groups: Sequence[Group], regions: Mapping[Status, int], entries: int | None) -> LostTable:
     return LostTable(
-        regions=sum(count for status, count in regions.items() if status in _LOST),
+        regions=sum(count for status, count in regions.items() if status in INCOMPLETE_REGIONS),
         of_regions=sum(regions.values()),
         entries=entries,
         from_ms=_bound(min, (group.from_ms for group in groups)),
