@@ -127,8 +127,6 @@ def follow(settings: Settings, master: Settings, check: Check, progress: Progres
 def _refuse(base: MasterSide, check: Check) -> None:
     if base.file.is_json or base.header.evidence == Evidence.TIMESTAMPS:
         raise UsageError("--follow needs a status file with streams: write FILE with `run -m -o FILE`, not FILE.json")
-    if check.shutdown_ms is not None:
-        raise UsageError("--follow covers everything written up to its last look at the master: leave -s out")
     if base.header.half == "hdfs" or not check.scope.check_hbase:
         raise UsageError("--follow refreshes the HBase half, which is not checked here: leave --follow out")
 
