@@ -36,7 +36,7 @@ from status_tool.report.metrics import published_metrics, write_metrics
 from status_tool.report.progress import Shown, make_progress, set_shown
 from status_tool.runs.write import unasked, write_side
 from status_tool.temporary import remove_held, temporary_folder
-from status_tool.watch.rounds import Rhythm
+from status_tool.watch.rounds import Rhythm, to_second
 
 PEERS_S = 600.0
 """Time that what was seen of the clusters of the same peers counts."""
@@ -75,7 +75,7 @@ class PublishRound:
     @property
     def line(self) -> str:
         """Return the round in one line."""
-        at = iso(self.started_ms).split(".")[0].removesuffix("Z") + "Z"
+        at = to_second(self.started_ms)
         took = f"took {self.took_s:.1f} s"
         if self.closing is None:
             done = f"NOT published: {self.error}" if self.error else f"left out: {self.other} has claimed the round"
