@@ -27,7 +27,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -44,6 +43,7 @@ from status_tool.published.newest import of_one_master, own_cluster_id
 from status_tool.published.table import PublishedTable
 from status_tool.report.text import not_covered
 from status_tool.rules.peers import FamilyFilter
+from status_tool.rules.pruning import StreamKey, key_of
 from status_tool.rules.segments import Segment, union
 from status_tool.rules.sides import asked_filter, recorded_filter
 from status_tool.rules.streams import is_shipped
@@ -395,22 +395,18 @@ def beyond_of(
     Sequence ids count entries of all families of a region, and a stream knows how many entries it has: the lesser of
     both is taken. Holes count in tables that are `lacking` something: in others they have been accepted.
     """
-    arrived: dict[tuple[Any, ...], list[Segment]] = {}
+    arrived: dict[StreamKey, list[Segment]] = {}
     found: dict[str, tuple[int | None, int]] = {}
     for row in segments:
         prev = (row["prev"] or 0) if row["table"] in lacking else 0
-        arrived.setdefault(_stream_of(row), []).append(Segment(prev, row["seq"] or 0))
+        arrived.setdefault(key_of(row), []).append(Segment(prev, row["seq"] or 0))
         _note(found, row, 0)
     for row in heads:
         if not (is_shipped(row["via_ids"], slave_id) and families.ships(row["table"], row["family"])):
             continue
-        left = _left(arrived.get(_stream_of(row), ()), row["seq"] or 0)
+        left = _left(arrived.get(key_of(row), ()), row["seq"] or 0)
         _note(found, row, left if row["entries"] is None else min(left, row["entries"]))
     return {table: Beyond(newest, missing) for table, (newest, missing) in found.items()}
-
-
-def _stream_of(row: Row) -> tuple[Any, ...]:
-    return row["region"], row["origin"], row["via"]
 
 
 def _left(segments: Iterable[Segment], head: int) -> int:

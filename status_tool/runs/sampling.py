@@ -26,6 +26,7 @@ from status_tool.digests.requests import Requests, Sampled
 from status_tool.digests.wire import Query
 from status_tool.errors import StatusToolError
 from status_tool.printable import counted, printable_key
+from status_tool.rules.pruning import key_of
 from status_tool.rules.sides import own_status_table
 from status_tool.runs.file_digests import FiledTable, digest_row, filed_tables
 from status_tool.runs.question import Question
@@ -252,13 +253,9 @@ def disprove(
     if not found:
         return NO_PROOFS
     again = repeat(settings, found, AGAIN_S)
-    heads = {_stream(row): row["seq"] or -1 for row in master_rows("stream")}
-    newer = {row["table"] for row in slave_segments() if row["seq"] > heads.get(_stream(row), -1)}
+    heads = {key_of(row): row["seq"] or -1 for row in master_rows("stream")}
+    newer = {row["table"] for row in slave_segments() if row["seq"] > heads.get(key_of(row), -1)}
     return differing([part for part in again.unequal if part.table not in newer], master_rows("region"))
-
-
-def _stream(row: Row) -> tuple[object, ...]:
-    return row["region"], row["origin"], row["via"]
 
 
 def _contradicted(
