@@ -34,9 +34,8 @@ def compare_tables(
     """Compare, print text or JSON, and return the exit code."""
     with make_progress() as progress:
         results = _compare(master, slave, tables, limits, progress)
-    code = _exit_code(results)
-    print_answer(_document(results, limits, code, show_values), _lines(results, show_values), as_json=as_json)
-    return code
+    print_answer(_document(results, limits, show_values), _lines(results, show_values), as_json=as_json)
+    return _CODES[_worst(results)]
 
 
 def _compare(
@@ -90,22 +89,23 @@ def _absent(name: str, families: Sequence[str], notices: tuple[str, ...]) -> Res
     return Result(name, TableVerdict.DIFFERS, tuple(families), reasons=(reason,), notices=notices)
 
 
-def _exit_code(results: Sequence[Result]) -> int:
-    verdicts = {result.verdict for result in results}
-    if TableVerdict.DIFFERS in verdicts:
-        return EXIT_INCOMPLETE
-    return EXIT_UNVERIFIABLE if TableVerdict.UNVERIFIABLE in verdicts else EXIT_COMPLETE
+_CODES = {
+    TableVerdict.DIFFERS: EXIT_INCOMPLETE,
+    TableVerdict.UNVERIFIABLE: EXIT_UNVERIFIABLE,
+    TableVerdict.EQUAL: EXIT_COMPLETE,
+}
+"""Exit codes, the worst first."""
 
 
-def _document(results: Sequence[Result], limits: Limits, code: int, show_values: bool) -> dict[str, Any]:
-    verdicts = {
-        EXIT_COMPLETE: TableVerdict.EQUAL,
-        EXIT_INCOMPLETE: TableVerdict.DIFFERS,
-        EXIT_UNVERIFIABLE: TableVerdict.UNVERIFIABLE,
-    }
+def _worst(results: Sequence[Result]) -> TableVerdict:
+    return next(verdict for verdict in _CODES if verdict in {TableVerdict.EQUAL, *(one.verdict for one in results)})
+
+
+def _document(results: Sequence[Result], limits: Limits, show_values: bool) -> dict[str, Any]:
+    verdict = _worst(results)
     return {
-        "verdict": verdicts[code],
-        "exit_code": code,
+        "verdict": verdict,
+        "exit_code": _CODES[verdict],
         "cut_ms": limits.cut_ms,
         "tables": [_table(result, show_values) for result in results],
     }
@@ -148,9 +148,9 @@ def _value(value: bytes | None) -> str | None:
 
 
 _VERDICTS = {
-    EXIT_COMPLETE: "Rows are equal.",
-    EXIT_INCOMPLETE: "Rows are NOT equal.",
-    EXIT_UNVERIFIABLE: "Rows could not be verified.",
+    TableVerdict.EQUAL: "Rows are equal.",
+    TableVerdict.DIFFERS: "Rows are NOT equal.",
+    TableVerdict.UNVERIFIABLE: "Rows could not be verified.",
 }
 
 
@@ -158,7 +158,7 @@ def _lines(results: Sequence[Result], show_values: bool) -> Iterator[str]:
     for result in results:
         yield from _table_lines(result, show_values)
         yield ""
-    yield _VERDICTS[_exit_code(results)]
+    yield _VERDICTS[_worst(results)]
 
 
 def _table_lines(result: Result, show_values: bool) -> Iterator[str]:
