@@ -333,12 +333,8 @@ def _json_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
 def dump_live(settings: Settings, request: Request, out: TextIO, say: Say) -> None:
     """Print this cluster's own state, written and replicated, as JSON lines."""
     with no_process_left(), no_token_left():
-        _dump(settings, request, out, say)
-
-
-def _dump(settings: Settings, request: Request, out: TextIO, say: Say) -> None:
-    gathered = snapshot(settings, request, say)
-    written = [source for source in gathered.sources if isinstance(source, StateTableSource)]
-    applied = [dataclasses.replace(source, types="su", spooled=()) for source in written]
-    for row in _json_rows(read_all(source_of(gathered, *applied))):
-        out.write(json.dumps(row) + "\n")
+        gathered = snapshot(settings, request, say)
+        written = [source for source in gathered.sources if isinstance(source, StateTableSource)]
+        applied = [dataclasses.replace(source, types="su", spooled=()) for source in written]
+        for row in _json_rows(read_all(source_of(gathered, *applied))):
+            out.write(json.dumps(row) + "\n")
