@@ -32,7 +32,7 @@ from status_tool.rules.queue_proofs import QueueFacts, queue_facts
 from status_tool.rules.sides import asked_filter, cannot_report, is_pruned, recorded_filter, same_hdfs
 from status_tool.rules.tables import local_families, replicated_families
 from status_tool.rules.witnessed import witness_facts
-from status_tool.vocabulary.header import MASTER, SLAVE, Header
+from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import ClusterMap, NotReplicated, Outcome
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Baseline, Scope, TableFilter
@@ -410,4 +410,4 @@ def _not_replicated(master: SideFacts, peer: PeerFacts, scope: Scope) -> NotRepl
 
 
 def _clusters(master: SideFacts, slave: SideFacts) -> ClusterMap:
-    return known_clusters((KnownSide(master.header, master.peers, MASTER), KnownSide(slave.header, slave.peers, SLAVE)))
+    return known_clusters([KnownSide(side.header, side.peers) for side in (master, slave)])

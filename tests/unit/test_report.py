@@ -689,7 +689,7 @@ def test_the_topology_is_drawn() -> None:
         {"id": "1", "cluster_key": "z:1:/s", "cluster_id": "22-s", "enabled": True},
         {"id": "far", "cluster_key": "z:1:/far", "cluster_id": None, "enabled": False},
     ]
-    clusters = known_clusters((KnownSide(header, ours, "master"), KnownSide(slave, theirs, "slave")))
+    clusters = known_clusters((KnownSide(header, ours), KnownSide(slave, theirs)))
     assert [(link.source, link.target, link.broken) for link in clusters.links] == [
         *(("11-m", "22-s", False), ("11-m", "z:1:/far", True), ("22-s", "11-m", False)),
     ]
