@@ -203,7 +203,7 @@ class _Publisher:
         request = asked.request()
         unasked(asked.settings, request)
         with make_progress() as progress:
-            write_side(asked.settings, request, self._file, None, progress.step, asked.key, progress)
+            write_side(asked.settings, request, self._file, progress.step, asked.key, progress)
         closing, sent = put_file(self._table, self._file, int(self._service.interval_s * 1000), self._sent)
         self._file.unlink(missing_ok=True)
         if has_files:

@@ -26,7 +26,7 @@ from status_tool.report.progress import make_progress
 from status_tool.report.reporter import write_report
 from status_tool.report.script import ScriptReporter
 from status_tool.report.text import TextReporter
-from status_tool.runs.write import Written, dump_live, unasked, write_side
+from status_tool.runs.write import Written, dump_file, dump_live, unasked, write_side
 from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.outcome import Moment, Outcome
 
@@ -118,7 +118,9 @@ def write_file(
     """
     read = unasked(settings, request)
     with make_progress() as progress:
-        written = write_side(settings, request, output, debug_dir, progress.step, key, progress)
+        written = write_side(settings, request, output, progress.step, key, progress)
+        if debug_dir is not None:
+            dump_file(output, debug_dir)
     told = [] if read is None else [read]
     if asks_samples and written.unsampled:
         told.append(f"--sample: FILE holds no samples of rows: {written.unsampled}")

@@ -235,7 +235,7 @@ class _Watcher:
         if not has_local:
             request = replace(request, files=replace(request.files, layout=None))
         with make_progress() as progress:
-            write_side(asked.settings, request, asked.options.output, None, progress.step, asked.key, progress)
+            write_side(asked.settings, request, asked.options.output, progress.step, asked.key, progress)
         return has_local
 
     def _moment(self, outcome: Outcome) -> Moment:

@@ -148,7 +148,7 @@ def _read_master(master: Settings, base: MasterSide, check: Check, folder: Path,
         hdfs=False,
         following=True,
     )
-    written = write_side(master, request, path, None, say)
+    written = write_side(master, request, path, say)
     fresh = files.enter_context(open_status(path, require_side=MASTER))
     side = MasterSide(fresh, with_files_of(written.header, base.header), base.file)
     return Look(side, tuple(_queue_details(fresh)), left_open=True)

@@ -61,7 +61,7 @@ def find_lost(master: Settings, slave: Settings, request: Request, check: Check,
         )
     with temporary_folder() as folder:
         file = folder / "master.status"
-        write_side(master, request, file, None, say)
+        write_side(master, request, file, say)
         check = dataclasses.replace(check, status_file=file)
         outcome = check_live(slave, check, say)
         lacking = {group.table for group in outcome.overview.groups if group.kind in INCOMPLETE_REGIONS}

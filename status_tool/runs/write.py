@@ -64,7 +64,6 @@ def write_side(
     settings: Settings,
     request: Request,
     path: Path,
-    debug_dir: Path | None,
     say: Say,
     key: SignKey | None = None,
     progress: Progress | None = None,
@@ -107,9 +106,6 @@ def write_side(
             if later:
                 gathered = _with_later_writes_notice(gathered, later)
     prune_witnesses(gathered, say)
-    if debug_dir is not None:
-        with open_status(path, witnessed=True) as written:
-            dump_rows(written.rows(), debug_dir)
     return Written(gathered.header, writer.counts, gathered.unsettled, _unsampled(request, taken))
 
 
@@ -312,12 +308,12 @@ def source_of(gathered: Snapshot, *more: Source) -> Source:
     return Together((PackedRows.of(gathered.rows), gathered.regions, *gathered.sources, *more))
 
 
-def dump_rows(batches: Iterable[pa.RecordBatch], debug_dir: Path) -> None:
-    """Write rows as JSON lines, one file per kind. Raises `OutputError`."""
+def dump_file(path: Path, debug_dir: Path) -> None:
+    """Write a status file's rows as JSON lines, one file per kind. Raises `OutputError`."""
     make_folder(debug_dir)
-    with ExitStack() as files:
+    with open_status(path, witnessed=True) as written, ExitStack() as files:
         streams: dict[str, TextIO] = {}
-        for row in _json_rows(batches):
+        for row in _json_rows(written.rows()):
             kind = row["kind"]
             if kind not in streams:
                 streams[kind] = files.enter_context(atomic_write(debug_dir / f"{kind}.jsonl"))

@@ -12,7 +12,7 @@ import pytest
 
 from status_tool.cli.targets import INPUTS, OUTPUTS
 from status_tool.errors import OutputError
-from status_tool.runs.write import dump_rows
+from status_tool.runs.write import dump_file
 from tests.pair import REPOSITORY, tool_environment, tool_here
 from tests.unit.test_cli import assert_refused
 
@@ -186,4 +186,4 @@ def test_every_option_that_names_a_file_is_known() -> None:
 def test_a_debug_dir_that_cannot_be_made_is_told(proof: Path) -> None:
     """By `run -m`, too, which dumps what it has written."""
     with pytest.raises(OutputError, match=r"cannot write into master\.status: File exists"):
-        dump_rows([], Path(proof.name))
+        dump_file(Path("none"), Path(proof.name))
