@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from bench.results import Ratio, record
-from status_tool.report.html_report import HtmlReporter
+from status_tool.report.page import HtmlReporter
 from status_tool.report.reporter import write_report
 from status_tool.vocabulary.outcome import Outcome
 from tests.unit.test_report_browser import FLAGS, outcome

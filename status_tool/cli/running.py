@@ -19,9 +19,9 @@ from status_tool.cli.options import print_answer
 from status_tool.clients.config import Settings
 from status_tool.gather.snapshot import Request
 from status_tool.printable import iso, safe
-from status_tool.report.html_report import HtmlReporter
 from status_tool.report.json_report import JsonReporter
 from status_tool.report.metrics import MetricsReporter, before
+from status_tool.report.page import HtmlReporter
 from status_tool.report.progress import make_progress
 from status_tool.report.reporter import write_report
 from status_tool.report.script import ScriptReporter

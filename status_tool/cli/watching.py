@@ -29,8 +29,8 @@ from status_tool.cli.signals import end_soon, received
 from status_tool.clients.kerberos import forget_tickets
 from status_tool.errors import EXIT_ERROR, ConfigurationError, Interrupted
 from status_tool.printable import duration
-from status_tool.report.html_report import HtmlReporter
 from status_tool.report.metrics import Before, MetricsReporter
+from status_tool.report.page import HtmlReporter
 from status_tool.report.progress import Shown, make_progress, set_shown
 from status_tool.runs.recovery import PointAsked, find_point
 from status_tool.runs.write import unasked, write_side

@@ -1,9 +1,13 @@
-"""Content of the HTML report, prepared for its template: words, cells, and the pictures' coordinates."""
+"""A self-contained HTML report: no network, readable without its script, light or dark as the reader's system.
+
+Its content is prepared here for the template: words, cells, and the pictures' coordinates.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,11 +18,7 @@ from typing import Any, TextIO
 from status_tool.explain.advice import SYNC_DELETES, UNDER_REPAIRS
 from status_tool.printable import counted, duration, iso, printable_key, safe
 from status_tool.report.picture import picture
-from status_tool.report.reporter import (
-    EVIDENCE_WORDS,
-    file_counts,
-    region_counts,
-)
+from status_tool.report.reporter import EVIDENCE_WORDS, Reporter, file_counts, region_counts
 from status_tool.report.text import (
     NUMBERED,
     accepted_line,
@@ -76,10 +76,16 @@ _LABELS: dict[str, Sequence[str]] = {
 _REPAIRS_NOTE = "What is copied twice does no harm. --repair-script FILE.sh writes all repairs as one script."
 
 
-def write_page(outcome: Outcome, run_ms: int, stream: TextIO, history: Sequence[Moment] = ()) -> None:
-    """Write the page of a check; `history` are earlier ones, oldest first."""
-    for part in _template().generate(**_content(outcome, run_ms), timeline=timeline(history)):
-        stream.write(part)
+class HtmlReporter(Reporter):
+    """Writes one page; `run_ms` is when the check ran (now), `history` what earlier ones have found, oldest first."""
+
+    def __init__(self, run_ms: int | None = None, history: Sequence[Moment] = ()) -> None:
+        self._run_ms = int(time.time() * 1000) if run_ms is None else run_ms
+        self._history = history
+
+    def write(self, outcome: Outcome, stream: TextIO) -> None:
+        for part in _template().generate(**_content(outcome, self._run_ms), timeline=timeline(self._history)):
+            stream.write(part)
 
 
 @cache

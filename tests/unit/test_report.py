@@ -23,9 +23,9 @@ from status_tool.explain.cluster_map import KnownSide, known_clusters
 from status_tool.explain.overview import causes, groups_of, overview
 from status_tool.explain.problems import to_problem
 from status_tool.printable import duration, iso, printable_key, safe, safe_json
-from status_tool.report.html_report import HtmlReporter
 from status_tool.report.json_report import JsonReporter
 from status_tool.report.metrics import MetricsReporter, before
+from status_tool.report.page import HtmlReporter
 from status_tool.report.reporter import Reporter, left_out, write_report
 from status_tool.report.script import ScriptReporter
 from status_tool.report.text import TextReporter
