@@ -103,6 +103,12 @@ def groups_of(problems: Iterable[Problem]) -> tuple[Group, ...]:
     return tuple(found.values())
 
 
+def words_of_group(group: Group) -> str:
+    """Return a group of problems: what is wrong, with an example of where."""
+    one = group.example
+    return one.detail if one.detail.startswith(group.kind) else f"{group.kind}: {one.detail}"
+
+
 def _worst_first(line: TableLine) -> tuple[int, int, int, str]:
     worst = line.worst
     return (-SEVERITY[worst], -line.regions[worst], -(line.lag_ms or 0), line.table)

@@ -23,6 +23,7 @@ from status_tool.clients.config import Settings
 from status_tool.clients.delegation_tokens import no_token_left
 from status_tool.clients.zookeeper import PEER_TIMEOUT_S, ZooKeeper
 from status_tool.errors import ConfigurationError, ConnectionFailed, StatusFileError, UsageError
+from status_tool.explain.overview import words_of_group
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import LEAST_SETTLE_S, Request, peer_rows, snapshot
 from status_tool.printable import counted, safe
@@ -56,7 +57,6 @@ from status_tool.runs.graph_holdings import Holding, WrittenBy, holdings_of, wri
 from status_tool.runs.live_rounds import RECHECK_S
 from status_tool.runs.master_side import facts_of
 from status_tool.runs.question import SideFacts, shipped_by
-from status_tool.runs.recovery import words_of_group
 from status_tool.runs.write import Say, source_of
 from status_tool.sources.state_table import now_ms
 from status_tool.spark.session import spark_session

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from status_tool.clients.config import Settings
 from status_tool.errors import UsageError
+from status_tool.explain.overview import words_of_group
 from status_tool.gather.snapshot import Request
 from status_tool.published.newest import own_cluster_id
 from status_tool.runs.check import Check
@@ -19,7 +20,7 @@ from status_tool.runs.file_check import check_live
 from status_tool.runs.live_rounds import question_in
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.question import SideFacts
-from status_tool.runs.recovery import beyond_of, known_segments, rows_in, words_of_group
+from status_tool.runs.recovery import beyond_of, known_segments, rows_in
 from status_tool.runs.slave_side import gather, scratch_of, slave_request
 from status_tool.runs.write import Say, write_side
 from status_tool.status_file.reader import open_status

@@ -36,6 +36,7 @@ from pyspark.sql import SparkSession
 from status_tool.clients.config import Settings
 from status_tool.clients.delegation_tokens import no_token_left
 from status_tool.errors import StatusFileError, UsageError
+from status_tool.explain.overview import words_of_group
 from status_tool.gather.snapshot import LEAST_SETTLE_S, Request, Snapshot
 from status_tool.printable import iso
 from status_tool.published.layout import Closing
@@ -356,12 +357,6 @@ def _down(low: int, at: int, holds: Callable[[int], bool]) -> tuple[int, int]:
             return below, at
         at, step = below, 2 * step
     return low, at
-
-
-def words_of_group(group: Group) -> str:
-    """Return a group of problems: what is wrong, with an example of where."""
-    one = group.example
-    return one.detail if one.detail.startswith(group.kind) else f"{group.kind}: {one.detail}"
 
 
 def _words(group: Group) -> str:
