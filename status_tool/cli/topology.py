@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,7 +62,7 @@ def topology(
 
 
 def _document(found: Topology, drift: Found) -> dict[str, Any]:
-    more = {"drift": [one.to_json() for one in drift.drift], "unchecked": list(drift.unchecked)}
+    more = {"drift": list(map(asdict, drift.drift)), "unchecked": list(drift.unchecked)}
     return found.to_json() | more
 
 
