@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from status_tool.cli.run_options import DECLARED
 from status_tool.cli.targets import INPUTS, OUTPUTS
 from status_tool.errors import OutputError
 from status_tool.runs.write import dump_file
@@ -92,8 +93,8 @@ def test_no_input_is_overwritten(proof: Path, name: str) -> None:
     """Whatever it is for."""
     paths = {"status_file": [], "sign_key": ["-i", "f"]}.get(name, ["-i", "f"])
     principal = ["--principal", "p"] if name == "keytab" else []
-    line: list[str | Path] = ["run", *paths, INPUTS[name], proof, *principal, "--report", proof]
-    refused(proof, line, "--report", f"{INPUTS[name]} reads")
+    line: list[str | Path] = ["run", *paths, DECLARED[name].flag, proof, *principal, "--report", proof]
+    refused(proof, line, "--report", f"{DECLARED[name].flag} reads")
 
 
 @pytest.mark.parametrize(
