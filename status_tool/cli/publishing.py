@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from status_tool.cli.options import settings_of
-from status_tool.cli.repeated import RoundParameters
+from status_tool.cli.repeated import RoundParameters, as_service
 from status_tool.cli.run_options import OPTIONS, Half
-from status_tool.cli.signals import end_soon, received
-from status_tool.clients.kerberos import forget_tickets
+from status_tool.cli.signals import received
 from status_tool.clients.zookeeper import Peer, ZooKeeper
 from status_tool.errors import (
     EXIT_COMPLETE,
@@ -33,9 +32,8 @@ from status_tool.published.layout import Closing
 from status_tool.published.publisher import Turns, put_file
 from status_tool.published.table import PublishedTable, SentParts
 from status_tool.report.metrics import published_metrics, write_metrics
-from status_tool.report.progress import Shown, make_progress, set_shown
+from status_tool.report.progress import make_progress
 from status_tool.runs.write import unasked, write_side
-from status_tool.temporary import remove_held, temporary_folder
 from status_tool.watch.rounds import Rhythm, to_second
 
 PEERS_S = 600.0
@@ -107,24 +105,13 @@ class PublishRound:
 
 def keep_publishing(what: RoundParameters, service: PublishService) -> int:
     """Publish until all rounds are done; returns the exit code of the last one."""
-    set_shown(Shown(True, False, None))
     code = EXIT_ERROR
-    with temporary_folder() as folder:
-        end_soon(_leave)
-        try:
-            publisher = _Publisher(what, service, folder)
-            for number, done in enumerate(publisher.rounds(), 1):
-                code = done.exit_code
-                print(json.dumps(done.document(number)) if what.check["as_json"] else done.line, flush=True)
-        except KeyboardInterrupt:
-            raise Interrupted("interrupted") from None
+    with as_service() as folder:
+        publisher = _Publisher(what, service, folder)
+        for number, done in enumerate(publisher.rounds(), 1):
+            code = done.exit_code
+            print(json.dumps(done.document(number)) if what.check["as_json"] else done.line, flush=True)
     return code
-
-
-def _leave() -> None:
-    """Without waiting for anything."""
-    forget_tickets()
-    remove_held()
 
 
 class _Publisher:
