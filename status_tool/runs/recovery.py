@@ -25,13 +25,13 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from status_tool.clients.config import Settings
 from status_tool.clients.delegation_tokens import no_token_left
@@ -187,53 +187,48 @@ def find_point(settings: Settings, asked: PointAsked, say: Say) -> RecoveryPoint
     return _answer(slave_id, read_ms, files, found, beyond, notices)
 
 
+@dataclass(frozen=True)
 class _Bench:
     """Judges published files, all by the same look at the slave."""
 
-    def __init__(
-        self,
-        table: PublishedTable,
-        spark: SparkSession,
-        slave: Snapshot,
-        check: Check,
-        scratch: Scratch,
-        say: Say,
-    ) -> None:
-        self._table = table
-        self._spark = spark
-        self._slave = slave
-        self._slave_rows = slave_rows(spark, slave, scratch)
-        self._check = check
-        self._scratch = scratch
-        self._say = say
+    table: PublishedTable
+    spark: SparkSession
+    slave: Snapshot
+    check: Check
+    scratch: Scratch
+    say: Say
+
+    @cached_property
+    def _slave_rows(self) -> DataFrame | pa.Table:
+        return slave_rows(self.spark, self.slave, self.scratch)
 
     def judge(self, closing: Closing) -> Judgement:
         """Judge a file. One that is not whole, or refused, is unproven."""
-        with tempfile.TemporaryDirectory(prefix="status-tool-", dir=self._scratch.folder) as folder:
+        with tempfile.TemporaryDirectory(prefix="status-tool-", dir=self.scratch.folder) as folder:
             path = Path(folder) / "published.status"
             try:
-                self._table.fetch(closing, path, self._check.key)
+                self.table.fetch(closing, path, self.check.key)
                 return self._judged(closing, path)
             except (StatusFileError, UsageError) as error:
                 return Judgement(closing, error=str(error))
 
     def _judged(self, closing: Closing, path: Path) -> Judgement:
-        with open_status(path, require_side=MASTER, key=self._check.key) as file:
+        with open_status(path, require_side=MASTER, key=self.check.key) as file:
             side = MasterSide(file, file.header)
-            refuse_narrower(file.header, self._check.scope)
-            question = question_in(side, SideFacts(self._slave.header, self._slave.rows), self._check)
-            comparison = Comparison(self._check, question, side, self._slave_rows, path.parent)
-            outcome = comparison.answer(self._spark, self._say, always)
+            refuse_narrower(file.header, self.check.scope)
+            question = question_in(side, SideFacts(self.slave.header, self.slave.rows), self.check)
+            comparison = Comparison(self.check, question, side, self._slave_rows, path.parent)
+            outcome = comparison.answer(self.spark, self.say, always)
             shipped, families = question.shipped, question.queues.families
             return Judgement(closing, file.header, outcome, shipped, families, _skew_ms(side.facts()))
 
     def beyond(self, newest: Judgement) -> Mapping[str, Beyond]:
         """Return what lies beyond, by table, from the heads in the newest usable file and the segments here."""
-        path = self._scratch.folder / "newest.status"
-        self._table.fetch(newest.closing, path)
-        with open_status(path, require_side=MASTER, key=self._check.key) as file:
-            segments = known_segments(self._slave, self._scratch)
-            heads, slave_id = rows_in(file.rows({"stream"})), self._slave.header.cluster_id
+        path = self.scratch.folder / "newest.status"
+        self.table.fetch(newest.closing, path)
+        with open_status(path, require_side=MASTER, key=self.check.key) as file:
+            segments = known_segments(self.slave, self.scratch)
+            heads, slave_id = rows_in(file.rows({"stream"})), self.slave.header.cluster_id
             lacking = {table for table in newest.tables if newest.judged_of(table) is Judged.LACKING}
             return beyond_of(heads, segments, newest.families, slave_id, lacking)
 
