@@ -44,6 +44,8 @@ from status_tool.vocabulary.verdicts import SEVERITY, FileStatus, Status
 COMPACT_FROM = 3_000
 """From this many problems on, their rows are abbreviated: servers by number, times only as far as they
 differ, no row keys (the complete lists have them)."""
+LINKED_BELOW = 20_000
+"""From so many problems on, the squares of regions do not lead to them."""
 CHUNK = 250
 """Rows per chunk: a browser lays out only the chunks that are on the screen."""
 LANES = 30
@@ -122,14 +124,13 @@ def _content(outcome: Outcome, run_ms: int) -> dict[str, Any]:
     compact = len(problems) >= COMPACT_FROM
     server_rows = _servers(drawing, problems if compact else ())
     numbers = {row[2]: row[0] for row in reversed(server_rows)}
-    placed = _numbered(problems)
+    placed = _numbered(problems) if len(problems) < LINKED_BELOW else {}
     repairs = {repair.table: _repair(repair) for repair in overview.repairs}
     script = _asset("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     clusters = outcome.clusters if outcome.clusters is not None and outcome.clusters.links else None
     groups = [
-        _group(group, own, numbers if compact else None, placed if len(problems) < 20_000 else {})
-        | _mended(group, repairs)
+        _group(group, own, numbers if compact else None, placed) | _mended(group, repairs)
         for group, own in _with_problems(overview.groups, problems)
     ]
     shown = [status for status in reversed(Status) if any(line.regions[status] for line in overview.tables)]
@@ -151,7 +152,7 @@ def _content(outcome: Outcome, run_ms: int) -> dict[str, Any]:
         "counts": list(_counts(outcome)),
         "table_columns": table_columns,
         "tables": [_table_line(line, shown) for line in overview.tables],
-        "tiles": _tiles(drawing, problems, placed if len(problems) < 20_000 else {}),
+        "tiles": _tiles(drawing, problems, placed),
         "tiles_text": _tiles_text(drawing),
         "axis": _axis(outcome, problems),
         "lags": _lags(drawing),
