@@ -66,9 +66,9 @@ class SideFacts:
     legacy: bool = False
     """True if it was written by the original tool, which records no peers."""
 
-    def kind(self, *kinds: str) -> list[Row]:
-        """Return the rows of some kinds."""
-        return [row for row in self.rows if row["kind"] in kinds]
+    def kind(self, kind: str) -> list[Row]:
+        """Return the rows of a kind."""
+        return [row for row in self.rows if row["kind"] == kind]
 
     @cached_property
     def peers(self) -> list[PeerFacts]:
