@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -55,8 +55,8 @@ class Written:
 
     header: Header
     rows: dict[str, int]
-    unsettled: tuple[str, ...] = field(default=())
-    unsampled: str = ""
+    unsettled: tuple[str, ...]
+    unsampled: str
     """Why it holds no samples of rows although they were to be taken; empty if it holds some."""
 
 
