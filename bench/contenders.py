@@ -95,7 +95,7 @@ def timed() -> Iterator[Callable[[], Cost]]:
 def by_check(folder: Path, passes: int, conf: dict[str, str]) -> Costs:
     """`Verification.outcome`; apart from it what `run -i` shows, the page of `--report`, and reading alone."""
     from bench.streams import MASTER, SLAVE
-    from status_tool.report.html_report import HtmlReporter
+    from status_tool.report.page import HtmlReporter
     from status_tool.report.reporter import write_report
     from status_tool.spark.cluster import read_parquet
     from status_tool.spark.counts import overview_of

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from bench.results import Ratio, record
-from status_tool.report.html_report import HtmlReporter
+from status_tool.report.page import HtmlReporter
 from status_tool.report.reporter import write_report
 from status_tool.vocabulary.outcome import Outcome
 from tests.unit.test_report_browser import FLAGS, outcome
@@ -78,7 +78,6 @@ def _pages(folder: Path) -> dict[str, Path]:
 
 
 def _bare(large: Outcome) -> Iterator[str]:
-    assert large.overview is not None
     assert large.overview.drawing is not None
     yield "<!DOCTYPE html><title>bare</title><table>"
     for problem in large.overview.drawing.problems:

@@ -5,19 +5,17 @@ Apart from `cli.rows` for the reason of `cli.running`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import typer
-
+from status_tool.cli.options import print_answer
 from status_tool.clients.config import Settings
 from status_tool.digests.compare import Limits, Result, TableVerdict, compare, equal_at_once
 from status_tool.digests.counted import rows_shown
 from status_tool.digests.differences import Difference, cell_in_words
 from status_tool.digests.families import Comparable, DescribedCluster, comparable, describe_both, shipped_families
 from status_tool.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, EXIT_UNVERIFIABLE, ConfigurationError, UsageError
-from status_tool.printable import counted, printable_key, safe
+from status_tool.printable import counted, printable_key
 from status_tool.report.progress import Progress, make_progress
 from status_tool.sources.state_table import now_ms
 
@@ -36,12 +34,8 @@ def compare_tables(
     """Compare, print text or JSON, and return the exit code."""
     with make_progress() as progress:
         results = _compare(master, slave, tables, limits, progress)
-    code = _exit_code(results)
-    if as_json:
-        typer.echo(json.dumps(_document(results, limits, code, show_values)))
-    else:
-        typer.echo("\n".join(safe(line) for line in _lines(results, show_values)))
-    return code
+    print_answer(_document(results, limits, show_values), _lines(results, show_values), as_json=as_json)
+    return _CODES[_worst(results)]
 
 
 def _compare(
@@ -95,22 +89,23 @@ def _absent(name: str, families: Sequence[str], notices: tuple[str, ...]) -> Res
     return Result(name, TableVerdict.DIFFERS, tuple(families), reasons=(reason,), notices=notices)
 
 
-def _exit_code(results: Sequence[Result]) -> int:
-    verdicts = {result.verdict for result in results}
-    if TableVerdict.DIFFERS in verdicts:
-        return EXIT_INCOMPLETE
-    return EXIT_UNVERIFIABLE if TableVerdict.UNVERIFIABLE in verdicts else EXIT_COMPLETE
+_CODES = {
+    TableVerdict.DIFFERS: EXIT_INCOMPLETE,
+    TableVerdict.UNVERIFIABLE: EXIT_UNVERIFIABLE,
+    TableVerdict.EQUAL: EXIT_COMPLETE,
+}
+"""Exit codes, the worst first."""
 
 
-def _document(results: Sequence[Result], limits: Limits, code: int, show_values: bool) -> dict[str, Any]:
-    verdicts = {
-        EXIT_COMPLETE: TableVerdict.EQUAL,
-        EXIT_INCOMPLETE: TableVerdict.DIFFERS,
-        EXIT_UNVERIFIABLE: TableVerdict.UNVERIFIABLE,
-    }
+def _worst(results: Sequence[Result]) -> TableVerdict:
+    return next(verdict for verdict in _CODES if verdict in {TableVerdict.EQUAL, *(one.verdict for one in results)})
+
+
+def _document(results: Sequence[Result], limits: Limits, show_values: bool) -> dict[str, Any]:
+    verdict = _worst(results)
     return {
-        "verdict": verdicts[code],
-        "exit_code": code,
+        "verdict": verdict,
+        "exit_code": _CODES[verdict],
         "cut_ms": limits.cut_ms,
         "tables": [_table(result, show_values) for result in results],
     }
@@ -153,9 +148,9 @@ def _value(value: bytes | None) -> str | None:
 
 
 _VERDICTS = {
-    EXIT_COMPLETE: "Rows are equal.",
-    EXIT_INCOMPLETE: "Rows are NOT equal.",
-    EXIT_UNVERIFIABLE: "Rows could not be verified.",
+    TableVerdict.EQUAL: "Rows are equal.",
+    TableVerdict.DIFFERS: "Rows are NOT equal.",
+    TableVerdict.UNVERIFIABLE: "Rows could not be verified.",
 }
 
 
@@ -163,7 +158,7 @@ def _lines(results: Sequence[Result], show_values: bool) -> Iterator[str]:
     for result in results:
         yield from _table_lines(result, show_values)
         yield ""
-    yield _VERDICTS[_exit_code(results)]
+    yield _VERDICTS[_worst(results)]
 
 
 def _table_lines(result: Result, show_values: bool) -> Iterator[str]:

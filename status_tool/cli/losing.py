@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from status_tool.cli.options import print_answer
 from status_tool.clients.config import Settings
 from status_tool.gather.snapshot import Request
 from status_tool.printable import iso, safe
@@ -26,45 +25,37 @@ from status_tool.vocabulary.verdicts import Verdict
 _WORDS = {Verdict.COMPLETE: "nothing", Verdict.INCOMPLETE: "lost", Verdict.UNVERIFIABLE: "unverifiable"}
 
 
-class Clusters(NamedTuple):
-    """Settings of both clusters."""
-
-    master: Settings
-    slave: Settings
-
-
 def lost_request(only: TableFilter, wait_s: float) -> Request:
     """Return the request for everything that the old master holds, whatever shutdown time was recorded."""
     return Request(side=MASTER, wait_s=wait_s, only=only, hdfs=False, following=True)
 
 
-def lost_check(master: Settings, scope: Scope, rows: bool | None, lists: Mapping[str, Path | None]) -> Check:
+def lost_check(
+    master: Settings,
+    scope: Scope,
+    rows: bool | None,
+    lists: Mapping[str, Path | None],
+    spark_master: str | None = None,
+    spark_conf: tuple[tuple[str, str], ...] = (),
+) -> Check:
     """Return the check of the slave. `rows`: None: by streams alone, else whether every table's rows are compared."""
     return Check(
         Path(),
         scope,
+        spark_master=spark_master,
+        spark_conf=spark_conf,
         lists=tuple(FullList(name, to) for name, to in lists.items() if to is not None),
         rows=None if rows is None else RowsAsked(master, rows),
         records_words=False,
     )
 
 
-def tell_lost(
-    clusters: Clusters,
-    request: Request,
-    check: Check,
-    spark: tuple[str | None, tuple[tuple[str, str], ...]],
-    *,
-    as_json: bool,
-) -> int:
+def tell_lost(master: Settings, slave: Settings, request: Request, check: Check, *, as_json: bool) -> int:
     """Find and print it; returns the exit code."""
-    check = dataclasses.replace(check, spark_master=spark[0], spark_conf=spark[1])
     with make_progress() as progress, stages_shown(progress.phase):
-        found = find_lost(*clusters, request, check, progress.step)
-    if as_json:
-        print(json.dumps(lost_document(found)))
-    else:
-        print("\n".join(safe(line) for line in lost_lines(found)))
+        found = find_lost(master, slave, request, check, progress.step)
+    print_answer(lost_document(found), lost_lines(found), as_json=as_json)
+    if not as_json:
         for notice in found.outcome.notices:
             print(f"status-tool: {safe(notice)}", file=sys.stderr)
     return found.outcome.exit_code

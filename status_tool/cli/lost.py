@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from status_tool.atomic import check_target
-from status_tool.cli.options import on_cluster, show_as
+from status_tool.cli.options import cluster_named, on_cluster, show_as
 from status_tool.cli.run import DEFAULT_MASTER_WAIT_S, spark_settings_of, streams_of
 from status_tool.cli.run_options import with_options
 from status_tool.cli.signals import loading
-from status_tool.clients.config import Settings, load_site
+from status_tool.clients.config import Settings
 from status_tool.errors import UsageError
 from status_tool.spark import jvm
 from status_tool.spark.settings import take_spark
@@ -64,16 +64,16 @@ def lost(
             if str(target) == "-":
                 raise UsageError(f"--{name} - does not go with lost: its answer goes to stdout; name a file")
             check_target(target)
-    # Only what the options name: the environment's site files are this cluster's.
-    slave = Settings(load_site(slave_conf or [], environ={}), slave_thrift, (), slave_zookeeper, settings.trust)
+    slave = cluster_named(slave_conf or (), settings.trust, slave_thrift, slave_zookeeper)
     scope = streams_of(one)
     chosen = spark_settings_of(one.spark_conf)
     take_spark()
     with loading(jvm.kill):
-        from status_tool.cli.losing import Clusters, lost_check, lost_request, tell_lost
+        from status_tool.cli.losing import lost_check, lost_request, tell_lost
 
     show_as(quiet=one.quiet, verbose=one.verbose, log_file=one.log_file)
-    check = lost_check(settings, scope, None if one.rows is None else one.rows == "all", lists)
+    rows = None if one.rows is None else one.rows == "all"
+    check = lost_check(settings, scope, rows, lists, one.spark_master, chosen)
     wait_s = DEFAULT_MASTER_WAIT_S if one.wait is None else one.wait
     request = lost_request(TableFilter(scope.tables, scope.namespaces), wait_s)
-    return tell_lost(Clusters(settings, slave), request, check, (one.spark_master, chosen), as_json=one.as_json)
+    return tell_lost(settings, slave, request, check, as_json=one.as_json)

@@ -48,7 +48,6 @@ from status_tool.errors import (
 )
 from status_tool.printable import safe
 from status_tool.spark import jvm
-from status_tool.spark.jvm import end_unused
 
 app = typer.Typer(
     name="status-tool",
@@ -128,7 +127,7 @@ def main(arguments: list[str]) -> int:
         # While an error was being told, or just after the end.
         exit_code = _interrupted()
     finally:
-        end_unused()
+        jvm.end_unused()
     if exit_code == EXIT_INTERRUPTED and signal.SIGTERM in received:
         exit_code = EXIT_TERMINATED
     if complaints and "--json" in arguments:

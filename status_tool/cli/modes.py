@@ -91,27 +91,3 @@ def refusal(name: str, mode: Mode, given: frozenset[str], half: str | None) -> s
 
 def _is_followed(name: str, mode: Mode) -> bool:
     return mode is Mode.FOLLOW and name in ("shutdown", "ignore_later_writes")
-
-
-SHORT = {
-    Mode.MASTER: "m",
-    Mode.SLAVE: "o",
-    Mode.LIVE: "i",
-    Mode.OFFLINE: "i2",
-    Mode.FOLLOW: "f",
-    Mode.DUMP: "d",
-}
-"""The modes as docs/options.md abbreviates them."""
-
-
-def forms_of(name: str) -> str:
-    """Return the modes that obey an option, as a cell of docs/options.md."""
-    option = OPTIONS[name]
-    pairs = {where: OPTIONS[other].flag for one, where, other, _ in PAIRS if one == name}
-    modes = [
-        f"{SHORT[mode]} (`{pairs[mode]}`)" if mode in pairs else SHORT[mode] for mode in Mode if mode in option.modes
-    ]
-    parts = ["all" if modes == list(SHORT.values()) else " ".join(modes)]
-    parts += [f"with `{OPTIONS[option.needs].flag}`"] if option.needs else []
-    parts += [f"{option.half.replace('hbase', 'HBase').replace('hdfs', 'HDFS')} only"] if option.half else []
-    return ", ".join(parts)

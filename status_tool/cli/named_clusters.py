@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from status_tool.cli.options import cluster_named
 from status_tool.clients.config import Settings, load_site
 from status_tool.clients.tls import Trust
 from status_tool.errors import ConfigurationError, UsageError
@@ -53,7 +54,7 @@ def named_clusters(
         if both := sorted(folders.keys() & files.keys()):
             raise UsageError(f"--cluster {both[0]}: is it read live (DIR) or from status files (FILE)? Give either")
         found = tuple(
-            NamedCluster(name, Settings(load_site(folders[name], environ={}), trust=trust))
+            NamedCluster(name, cluster_named(folders[name], trust))
             if name in folders
             else NamedCluster(name, None, tuple(files[name]))
             for name in dict.fromkeys(one.partition("=")[0] for one in given)

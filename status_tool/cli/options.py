@@ -1,12 +1,15 @@
-"""The cluster that a command's options name, and how the options of several commands show a run."""
+"""The cluster that a command's options name, how the options of several commands show a run, and how they answer."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
+
+import typer
 
 from status_tool.cli.run_options import IDENTITY, with_options
 from status_tool.cli.targets import refuse_overwriting
@@ -14,6 +17,7 @@ from status_tool.clients.config import Settings, load_site
 from status_tool.clients.kerberos import use
 from status_tool.clients.tls import Trust, read_trust
 from status_tool.errors import UsageError
+from status_tool.printable import safe
 from status_tool.spark.settings import submitted
 
 Ended = TypeVar("Ended")
@@ -61,12 +65,22 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
     return Settings(load_site(given["conf_dir"] or []), given.get("thrift"), webhdfs, given.get("zookeeper"), trust)
 
 
+def cluster_named(
+    folders: Sequence[Path], trust: Trust, thrift: str | None = None, zookeeper: str | None = None
+) -> Settings:
+    """Return the settings of another cluster: only what the options name.
+
+    The environment's site files are this cluster's.
+    """
+    return Settings(load_site(folders, environ={}), thrift, (), zookeeper, trust)
+
+
 def trust_of(given: Mapping[str, Any]) -> Trust:
     """Make this process use the tickets that the options of `IDENTITY` name, and return whom it trusts."""
     use(given["principal"], given["keytab"])
     return read_trust(given["cacert"], given["cert"])
 
 
-def unset(value: Any) -> Any:
-    """Return the value of an option, on or off or with a value, that was not given."""
-    return False if isinstance(value, bool) else None
+def print_answer(document: Mapping[str, Any], lines: Iterable[str], *, as_json: bool) -> None:
+    """Print the one JSON document of a command, or its lines of text, each sanitised."""
+    typer.echo(json.dumps(document) if as_json else "\n".join(map(safe, lines)))

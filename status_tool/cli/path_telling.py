@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from status_tool.atomic import atomic_write
-from status_tool.explain.overview import groups_in
+from status_tool.cli.options import print_answer
 from status_tool.printable import counted, iso, safe
 from status_tool.report.progress import make_progress
 from status_tool.report.text import hanging
@@ -42,10 +41,7 @@ def tell_paths(asked: PathsAsked, report: Path | None, *, as_json: bool, quiet: 
 
         with atomic_write(report) as stream:
             graph_page(_shown(found), stream)
-    if as_json:
-        print(json.dumps(paths_document(found)))
-    else:
-        print("\n".join(safe(line) for line in paths_lines(found, quiet=quiet)))
+    print_answer(paths_document(found), paths_lines(found, quiet=quiet), as_json=as_json)
     return EXIT_CODES[found.verdict]
 
 
@@ -129,7 +125,7 @@ def _edge(edge: Edge) -> dict[str, Any]:
                 "detail": group.example.detail,
                 "advice": group.todo or None,
             }
-            for group in (groups_in(outcome) if outcome is not None else ())
+            for group in (outcome.overview.groups if outcome is not None else ())
         ],
         "notices": list(outcome.notices) if outcome is not None else [],
     }
@@ -279,7 +275,7 @@ def _way_out(edge: Edge) -> Iterator[str]:
     hop = edge.hop
     yield ""
     yield from hanging("", f"What to do for {hop.source} to {hop.target} ({hop}):", "   ")
-    advised = (group.todo for group in (groups_in(edge.outcome) if edge.outcome is not None else ()))
+    advised = (group.todo for group in (edge.outcome.overview.groups if edge.outcome is not None else ()))
     for words in dict.fromkeys(filter(None, advised)):
         yield from hanging(" - ", words)
     yield f" - this edge alone, with its repairs: on {hop.source}"

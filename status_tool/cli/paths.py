@@ -10,7 +10,7 @@ import typer
 from status_tool.atomic import check_targets
 from status_tool.cli.named_clusters import ClusterOption, chosen_names, named_clusters
 from status_tool.cli.options import show_as, trust_of
-from status_tool.cli.run import DEFAULT_MASTER_WAIT_S, spark_settings_of, streams_of
+from status_tool.cli.run import spark_settings_of, streams_of
 from status_tool.cli.run_options import IDENTITY, with_options
 from status_tool.cli.signals import loading
 from status_tool.cli.targets import refuse_overwriting
@@ -63,15 +63,5 @@ def paths(
     sources, targets = chosen_names("--from", source, clusters), chosen_names("--to", target, clusters)
     if len(sources | targets) == 1 and sources and targets:
         raise UsageError(f"--from and --to are both {min(sources)}: a path has two clusters")
-    asked = PathsAsked(
-        clusters,
-        scope,
-        sources,
-        targets,
-        DEFAULT_MASTER_WAIT_S,
-        one.wait or 0.0,
-        key,
-        one.spark_master,
-        chosen,
-    )
+    asked = PathsAsked(clusters, scope, sources, targets, one.wait or 0.0, key, one.spark_master, chosen)
     return tell_paths(asked, one.report, as_json=one.as_json, quiet=one.quiet)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from status_tool.atomic import atomic_write
+from status_tool.cli.options import print_answer
 from status_tool.clients.config import Settings
 from status_tool.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, EXIT_UNVERIFIABLE
 from status_tool.printable import counted, duration, iso, safe
@@ -24,28 +24,27 @@ _STYLES = {EXIT_COMPLETE: "complete", EXIT_INCOMPLETE: "incomplete", EXIT_UNVERI
 _WORDS = {EXIT_COMPLETE: "fresh", EXIT_INCOMPLETE: "old", EXIT_UNVERIFIABLE: "none"}
 
 
-class PointFiles(NamedTuple):
-    """The files to write beside the answer."""
-
-    metrics: Path | None = None
-    report: Path | None = None
-
-
-def tell(settings: Settings, asked: PointAsked, max_age_s: float | None, files: PointFiles, *, as_json: bool) -> int:
+def tell(
+    settings: Settings,
+    asked: PointAsked,
+    max_age_s: float | None,
+    *,
+    metrics: Path | None,
+    report: Path | None,
+    as_json: bool,
+) -> int:
     """Find the recovery point, print it and write its files; returns the exit code."""
     with make_progress() as progress, stages_shown(progress.phase):
         point = find_point(settings, asked, progress.step)
     limit_s = max_age_s if max_age_s is not None else INTERVALS * (point.interval_ms or 0) / 1000
-    if files.report is not None:
-        with atomic_write(files.report) as stream:
+    if report is not None:
+        with atomic_write(report) as stream:
             point_page(point, list(sentences_of(point, limit_s)), _STYLES[exit_code_of(point, limit_s)], stream)
-    if files.metrics is not None:
+    if metrics is not None:
         names = {"master": point.master_cluster_id or "", "slave": point.slave_cluster_id}
-        write_metrics(files.metrics, point_metrics(names, point.points))
-    if as_json:
-        print(json.dumps(point_document(point, limit_s)))
-    else:
-        print("\n".join(safe(line) for line in lines_of(point, limit_s)))
+        write_metrics(metrics, point_metrics(names, point.points))
+    print_answer(point_document(point, limit_s), lines_of(point, limit_s), as_json=as_json)
+    if not as_json:
         for notice in point.notices:
             print(f"status-tool: {safe(notice)}", file=sys.stderr)
     return exit_code_of(point, limit_s)

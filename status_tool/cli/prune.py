@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from status_tool.cli.options import on_cluster
+from status_tool.cli.options import on_cluster, print_answer
 from status_tool.cli.run_options import MOST, with_options
 from status_tool.clients.config import Settings
-from status_tool.printable import safe
 from status_tool.status_file.signature import read_key
 
 if TYPE_CHECKING:
@@ -52,9 +50,7 @@ def prune(
     from status_tool.runs.prune_rows import PruneRequest, prune_rows
 
     done = prune_rows(settings, PruneRequest(tuple(files), int(gone_for * DAY_MS), dry_run, key))
-    typer.echo(
-        json.dumps(_document(done, dry_run)) if as_json else "\n".join(safe(line) for line in _lines(done, dry_run))
-    )
+    print_answer(_document(done, dry_run), _lines(done, dry_run), as_json=as_json)
 
 
 def _document(done: Pruned, dry_run: bool) -> dict[str, object]:

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from status_tool.cli.options import settings_of, unset
-from status_tool.cli.repeated import RoundParameters
+from status_tool.cli.options import settings_of
+from status_tool.cli.repeated import RoundParameters, as_service
 from status_tool.cli.run_options import OPTIONS, Half
-from status_tool.cli.signals import end_within, received
-from status_tool.clients.kerberos import forget_tickets
+from status_tool.cli.signals import received
 from status_tool.clients.zookeeper import Peer, ZooKeeper
 from status_tool.errors import (
     EXIT_COMPLETE,
@@ -33,13 +32,10 @@ from status_tool.published.layout import Closing
 from status_tool.published.publisher import Turns, put_file
 from status_tool.published.table import PublishedTable, SentParts
 from status_tool.report.metrics import published_metrics, write_metrics
-from status_tool.report.progress import Shown, make_progress, set_shown
+from status_tool.report.progress import make_progress
 from status_tool.runs.write import unasked, write_side
-from status_tool.temporary import remove_held, temporary_folder
-from status_tool.watch.rounds import Rhythm
+from status_tool.watch.rounds import Rhythm, to_second
 
-ENDED_S = 1.5
-"""After a signal it ends within this time, wherever that has hit it."""
 PEERS_S = 600.0
 """Time that what was seen of the clusters of the same peers counts."""
 MINUTE_S = 60.0
@@ -77,7 +73,7 @@ class PublishRound:
     @property
     def line(self) -> str:
         """Return the round in one line."""
-        at = iso(self.started_ms).split(".")[0].removesuffix("Z") + "Z"
+        at = to_second(self.started_ms)
         took = f"took {self.took_s:.1f} s"
         if self.closing is None:
             done = f"NOT published: {self.error}" if self.error else f"left out: {self.other} has claimed the round"
@@ -109,24 +105,13 @@ class PublishRound:
 
 def keep_publishing(what: RoundParameters, service: PublishService) -> int:
     """Publish until all rounds are done; returns the exit code of the last one."""
-    set_shown(Shown(True, False, None))
     code = EXIT_ERROR
-    with temporary_folder() as folder:
-        end_within(ENDED_S, _leave)
-        try:
-            publisher = _Publisher(what, service, folder)
-            for number, done in enumerate(publisher.rounds(), 1):
-                code = done.exit_code
-                print(json.dumps(done.document(number)) if what.check["as_json"] else done.line, flush=True)
-        except KeyboardInterrupt:
-            raise Interrupted("interrupted") from None
+    with as_service() as folder:
+        publisher = _Publisher(what, service, folder)
+        for number, done in enumerate(publisher.rounds(), 1):
+            code = done.exit_code
+            print(json.dumps(done.document(number)) if what.check["as_json"] else done.line, flush=True)
     return code
-
-
-def _leave() -> None:
-    """Without waiting for anything."""
-    forget_tickets()
-    remove_held()
 
 
 class _Publisher:
@@ -197,8 +182,7 @@ class _Publisher:
         has_files = self._wants_files()
         parameters = {**self._what.check, "output": self._file}
         if not has_files:
-            ours = {name for name, option in OPTIONS.items() if option.half == "hdfs"}
-            parameters |= {name: unset(value) for name, value in parameters.items() if name in ours}
+            parameters |= {name: option.unset for name, option in OPTIONS.items() if option.half == "hdfs"}
             parameters["only"] = Half.HBASE
         if parameters["sample"] is None:
             parameters["sample"] = "off"
@@ -206,7 +190,7 @@ class _Publisher:
         request = asked.request()
         unasked(asked.settings, request)
         with make_progress() as progress:
-            write_side(asked.settings, request, self._file, None, progress.step, asked.key, progress)
+            write_side(asked.settings, request, self._file, progress.step, asked.key, progress)
         closing, sent = put_file(self._table, self._file, int(self._service.interval_s * 1000), self._sent)
         self._file.unlink(missing_ok=True)
         if has_files:

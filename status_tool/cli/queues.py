@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -12,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from status_tool.atomic import check_targets
-from status_tool.cli.options import on_cluster
+from status_tool.cli.options import on_cluster, print_answer
 from status_tool.cli.run_options import MOST, with_options
 from status_tool.clients.config import Settings
 from status_tool.errors import ConfigurationError
-from status_tool.printable import counted, duration, iso, safe
+from status_tool.printable import counted, duration, iso
 
 if TYPE_CHECKING:
     from status_tool.clients.zookeeper import Peer, ZooKeeper
@@ -60,8 +59,7 @@ def queues(
         write_metrics(metrics, queue_metrics(cluster_id, document["read_ms"], document["peers"]))
     lost = _lost(settings, document["queues"])
     document["lost_wals"] = list(map(asdict, lost))
-    lines = _lines(document, [f"LOST: {one}" for one in lost])
-    typer.echo(json.dumps(document) if as_json else "\n".join(map(safe, lines)))
+    print_answer(document, _lines(document, [f"LOST: {one}" for one in lost]), as_json=as_json)
     return int(document["exit_code"])
 
 

@@ -54,9 +54,9 @@ def recovery_point(
     chosen = spark_settings_of(one.spark_conf)
     take_spark()
     with loading(jvm.kill):
-        from status_tool.cli.pointing import PointFiles, tell
+        from status_tool.cli.pointing import tell
         from status_tool.runs.recovery import PointAsked
 
     show_as(quiet=one.quiet, verbose=one.verbose, log_file=one.log_file)
     asked = PointAsked(scope, master_cluster, key, one.spark_master, chosen)
-    return tell(settings, asked, max_age, PointFiles(one.metrics, one.report), as_json=one.as_json)
+    return tell(settings, asked, max_age, metrics=one.metrics, report=one.report, as_json=one.as_json)

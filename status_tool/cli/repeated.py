@@ -1,7 +1,9 @@
-"""Requests of `run` for services that repeat it in rounds."""
+"""Requests of `run` for services that repeat it in rounds, and how these end."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,6 +15,11 @@ from typer.main import get_command
 from status_tool.cli.defaults import RunCommand
 from status_tool.cli.run import AskedRun, asked_of
 from status_tool.cli.run_options import with_options
+from status_tool.cli.signals import end_soon
+from status_tool.clients.kerberos import forget_tickets
+from status_tool.errors import Interrupted
+from status_tool.spark import jvm
+from status_tool.temporary import remove_held, temporary_folder
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,28 @@ def run_command() -> Any:
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     alone.command(cls=RunCommand)(_asked)
     return get_command(alone)
+
+
+@contextmanager
+def as_service() -> Iterator[Path]:
+    """Run rounds: without progress, and ended soon by a signal, whatever they do. Yields a folder for their files."""
+    # What draws bars takes long to import; help and a wrong option need not wait for it.
+    from status_tool.report.progress import Shown, set_shown
+
+    set_shown(Shown(quiet=True))
+    with temporary_folder() as folder:
+        end_soon(_leave)
+        try:
+            yield folder
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted") from None
+
+
+def _leave() -> None:
+    """Leave without waiting for anything."""
+    jvm.kill()
+    forget_tickets()
+    remove_held()
 
 
 def plain(parameters: dict[str, Any]) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from status_tool.cli.options import on_cluster, show_as
+from status_tool.cli.options import cluster_named, on_cluster, show_as
 from status_tool.cli.run import DEFAULT_MAX_PROBLEMS
 from status_tool.cli.run_options import MOST, with_options
-from status_tool.clients.config import Settings, load_site
+from status_tool.clients.config import Settings
 from status_tool.errors import UsageError
 from status_tool.vocabulary.names import plain_name
 
@@ -46,9 +46,7 @@ def rows(
         raise UsageError("rows needs --table NS:TABLE")
     if not (one.master_conf or (one.master_thrift and one.master_zookeeper)):
         raise UsageError("rows needs the master: --master-conf DIR, or --master-thrift and --master-zookeeper")
-    # Only what the options name: the environment's site files are this cluster's.
-    site = load_site(one.master_conf or [], environ={})
-    master = Settings(site, one.master_thrift, (), one.master_zookeeper, settings.trust)
+    master = cluster_named(one.master_conf or (), settings.trust, one.master_thrift, one.master_zookeeper)
     from status_tool.cli.comparing import compare_tables, limits_of
 
     show_as(quiet=one.quiet, verbose=one.verbose, log_file=one.log_file)

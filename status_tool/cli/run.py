@@ -17,12 +17,12 @@ from status_tool.atomic import check_targets, file_mode
 from status_tool.cli.defaults import from_file
 from status_tool.cli.failures import failure_in_metrics
 from status_tool.cli.modes import check_options, given_of
-from status_tool.cli.options import settings_of, show_as
+from status_tool.cli.options import cluster_named, settings_of, show_as
 from status_tool.cli.run_options import OPTIONS, Half, Mode, with_options
 from status_tool.cli.signals import loading
 from status_tool.cli.targets import refuse_overwriting
 from status_tool.cli.times import parse_baseline, parse_time
-from status_tool.clients.config import HdfsClient, Settings, load_site
+from status_tool.clients.config import HdfsClient, Settings
 from status_tool.errors import ConfigurationError, StatusToolError, UsageError
 from status_tool.printable import safe
 from status_tool.spark import jvm
@@ -89,13 +89,9 @@ class AskedRun:
         return metrics
 
     def other_cluster(self) -> Settings:
-        """Return the master's settings for --follow and --rows: only what the options name.
-
-        The environment's site files are this cluster's.
-        """
+        """Return the master's settings for --follow and --rows."""
         one = self.options
-        site = load_site(one.master_conf or [], environ={})
-        return Settings(site, one.master_thrift, (), one.master_zookeeper, self.settings.trust)
+        return cluster_named(one.master_conf or (), self.settings.trust, one.master_thrift, one.master_zookeeper)
 
     def scope(self) -> Scope:
         """Return the scope of the check."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -42,11 +42,22 @@ class Mode(StrEnum):
     DUMP = "-d alone"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rules:
-    """Rules on where an option is obeyed."""
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option of `run`."""
 
+    type: Any
+    """Type of its value."""
+    flag: str
+    help: str
+    metavar: str | None = None
+    name: str | None = None
+    """Its long name, where the flag is a letter."""
+    min: float | None = None
+    max: float | None = None
+    _: KW_ONLY
     modes: frozenset[Mode] = frozenset()
+    """Where it is obeyed."""
     half: str | None = None
     """The half without which it would have no effect."""
     needs: str | None = None
@@ -62,38 +73,18 @@ class _Rules:
     is_letter: bool = False
     """True if it is one of those that choose the mode."""
 
-
-@dataclass(frozen=True, slots=True)
-class Option(_Rules):
-    """An option of `run`."""
-
-    type: Any
-    """Type of its value."""
-    flag: str
-    help: str
-    metavar: str | None = None
-    name: str | None = None
-    """Its long name, where the flag is a letter."""
-    min: float | None = None
-    max: float | None = None
-
     @property
     def annotation(self) -> Any:
         """The option as Typer reads it from a signature."""
         bounds = {name: bound for name in ("min", "max") if (bound := getattr(self, name)) is not None}
         names = filter(None, (self.flag, self.name))
         declared = typer.Option(*names, metavar=self.metavar, help=self.help, **bounds)
-        return Annotated[self.type if self.is_switch else self.type | None, declared]
-
-    @property
-    def is_switch(self) -> bool:
-        """Return True if the option takes no value."""
-        return self.type is bool
+        return Annotated[bool if self.type is bool else self.type | None, declared]
 
     @property
     def unset(self) -> bool | None:
         """The value where it is not given."""
-        return False if self.is_switch else None
+        return False if self.type is bool else None
 
 
 _ALL = frozenset(Mode)

@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from status_tool.atomic import PUBLIC
 from status_tool.cli.failures import failure_in_metrics
+from status_tool.cli.options import print_answer
 from status_tool.clients.config import Settings
 from status_tool.gather.snapshot import Request
 from status_tool.printable import iso, safe
-from status_tool.report.html_report import HtmlReporter
 from status_tool.report.json_report import JsonReporter
 from status_tool.report.metrics import MetricsReporter, before
+from status_tool.report.page import HtmlReporter
 from status_tool.report.progress import make_progress
 from status_tool.report.reporter import write_report
 from status_tool.report.script import ScriptReporter
 from status_tool.report.text import TextReporter
-from status_tool.runs.write import Written, dump_live, unasked, write_side
+from status_tool.runs.write import Written, dump_file, dump_live, unasked, write_side
 from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.outcome import Moment, Outcome
 
@@ -117,7 +118,9 @@ def write_file(
     """
     read = unasked(settings, request)
     with make_progress() as progress:
-        written = write_side(settings, request, output, debug_dir, progress.step, key, progress)
+        written = write_side(settings, request, output, progress.step, key, progress)
+        if debug_dir is not None:
+            dump_file(output, debug_dir)
     told = [] if read is None else [read]
     if asks_samples and written.unsampled:
         told.append(f"--sample: FILE holds no samples of rows: {written.unsampled}")
@@ -147,10 +150,8 @@ def _summary(written: Written, output: Path) -> dict[str, object]:
 def show_plan(steps: Iterable[Step], as_json: bool) -> int:
     """Print the plan of `--explain` as text or JSON."""
     found = list(steps)
-    if as_json:
-        print(json.dumps({"plan": [{"what": step.what, "value": step.value} for step in found]}))
-    else:
-        print("\n".join(f"{safe(step.what)}: {safe(step.value)}" for step in found))
+    document = {"plan": [{"what": step.what, "value": step.value} for step in found]}
+    print_answer(document, (f"{step.what}: {step.value}" for step in found), as_json=as_json)
     return 0
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from status_tool.atomic import AtomicFile
-from status_tool.cli.options import on_cluster
+from status_tool.cli.options import cluster_named, on_cluster
 from status_tool.cli.run_options import with_options
 from status_tool.cli.witness import register_endpoint
-from status_tool.clients.config import STATE_NAME_KEY, STATE_NAMESPACE_KEY, Settings, load_site
+from status_tool.clients.config import STATE_NAME_KEY, STATE_NAMESPACE_KEY, Settings
 from status_tool.clients.java import JAR, jar
 from status_tool.clients.sitefiles import SiteConfig
 from status_tool.errors import EXIT_UNVERIFIABLE, UsageError
@@ -154,9 +154,7 @@ def setup(
     checks = list(inspect(settings))
     if witness_znode is not None:
         checks += _witness_checks(settings, witness_znode, master_zookeeper)
-    typer.echo("\n".join(safe(line) for one in checks for line in _lines(one)))
-    typer.echo(_summary(checks) if witness_znode is None else safe(next_step(checks)))
-    return EXIT_UNVERIFIABLE if any(one.mend for one in checks) else 0
+    return _tell(checks, _summary(checks) if witness_znode is None else next_step(checks))
 
 
 def _witness_checks(settings: Settings, znode: str, master_zookeeper: str | None) -> list[Checked]:
@@ -169,7 +167,7 @@ def _witness_checks(settings: Settings, znode: str, master_zookeeper: str | None
     assert as_peer is not None
     master = None
     if master_zookeeper is not None:
-        master = Settings(load_site([], environ={}), None, (), master_zookeeper, settings.trust)
+        master = cluster_named((), settings.trust, zookeeper=master_zookeeper)
     return list(inspect_witness(settings, as_peer, master))
 
 
@@ -179,8 +177,12 @@ def doctor(settings: Settings) -> int:
     from status_tool.gather.installation import inspect
 
     checks = list(inspect(settings))
-    typer.echo("\n".join(safe(line) for one in checks for line in _lines(one)))
-    typer.echo(safe(next_step(checks)))
+    return _tell(checks, next_step(checks))
+
+
+def _tell(checks: Sequence[Checked], last: str) -> int:
+    """Print what was looked at, and the last line; returns the exit code."""
+    typer.echo("\n".join(safe(line) for line in (*(line for one in checks for line in _lines(one)), last)))
     return EXIT_UNVERIFIABLE if any(one.mend for one in checks) else 0
 
 

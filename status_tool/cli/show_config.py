@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import typer
 
 from status_tool.cli.defaults import PARAMETERS
-from status_tool.cli.options import on_cluster
+from status_tool.cli.options import on_cluster, print_answer
 from status_tool.cli.run_options import with_options
 from status_tool.clients.config import Settings
 from status_tool.errors import ConfigurationError
-from status_tool.printable import safe
 
 _SITE = "site files"
 
@@ -34,9 +32,7 @@ def config(
         "site_folders": [str(folder) for folder in settings.site.folders],
         "endpoints": _endpoints(context, settings),
     }
-    typer.echo(
-        json.dumps(document) if as_json else "\n".join(safe(line) for line in _lines(context.obj.where, document))
-    )
+    print_answer(document, _lines(context.obj.where, document), as_json=as_json)
 
 
 def _has(context: typer.Context, name: str) -> bool:

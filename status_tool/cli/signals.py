@@ -20,6 +20,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 """Both end a run in the same way, and differ in the exit code: 128 and the signal's number."""
 
 _AGAIN_S = 0.02
+END_S = 1.5
+"""After a signal a service ends within this time, wherever that has hit it."""
 INTERRUPTED = "interrupted; nothing was written"
 
 received: list[int] = []
@@ -31,7 +33,6 @@ complaints: list[str] = []
 _started: Callable[[], object] | None = None
 """Ends what has been started while modules are loaded."""
 _last_words: Callable[[], object] | None = None
-_limit_s = 0.0
 
 
 def handle_signals() -> None:
@@ -84,17 +85,17 @@ def loading(started: Callable[[], object] | None = None) -> Iterator[None]:
         _started = None
 
 
-def end_within(limit_s: float, last_words: Callable[[], object]) -> None:
-    """Make a signal end the process within `limit_s` from now on, whatever it is doing then: for a service.
+def end_soon(last_words: Callable[[], object]) -> None:
+    """Make a signal end the process within `END_S` from now on, whatever it is doing then: for a service.
 
     `KeyboardInterrupt` alone may not: what answers no more may be waited for, and in a finalizer or a callback of the
     garbage collector Python swallows it. `last_words` clean up where the time was too short for the usual way; they do
     not wait. Where another program has called `main`, its own handlers stay.
     """
-    global _last_words, _limit_s
+    global _last_words
     if not _are_handled():
         return
-    _last_words, _limit_s = last_words, limit_s
+    _last_words = last_words
     sys.unraisablehook = _quiet_about_signals
     # Once Python no longer handles signals itself, the alarm would end the process with a code of its own.
     atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)
@@ -148,7 +149,7 @@ def _interrupt(number: int, _frame: FrameType | None) -> None:
         if received:
             return  # it is ending already
         signal.signal(signal.SIGALRM, _end_late)
-        signal.setitimer(signal.ITIMER_REAL, _limit_s)
+        signal.setitimer(signal.ITIMER_REAL, END_S)
     received.append(number)
     raise KeyboardInterrupt
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from status_tool.cli.named_clusters import ClusterOption, chosen_names, named_clusters
-from status_tool.cli.options import trust_of
+from status_tool.cli.options import print_answer, trust_of
 from status_tool.cli.run_options import IDENTITY, with_options
 from status_tool.errors import ConfigurationError, UsageError
-from status_tool.printable import safe
 
 if TYPE_CHECKING:
     from status_tool.explain.role_change import Move
@@ -54,10 +52,8 @@ def switchover(
         stations.append(station)
         options[one.name] = next((str(folder) for folder in one.settings.site.folders), "DIR")
     steps = switch_steps(stations, source, target, options)
-    if as_json:
-        typer.echo(json.dumps({"from": source, "to": target, "steps": [asdict(step) for step in steps]}))
-    else:
-        typer.echo("\n".join(map(safe, _lines(source, target, steps))))
+    document = {"from": source, "to": target, "steps": [asdict(step) for step in steps]}
+    print_answer(document, _lines(source, target, steps), as_json=as_json)
     return 0
 
 

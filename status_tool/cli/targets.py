@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from status_tool.cli.run_options import DECLARED
 from status_tool.clients.sitefiles import SITE_FILES
 from status_tool.errors import UsageError
 from status_tool.printable import safe
@@ -19,36 +20,16 @@ FILE_VARIABLE = "STATUS_TOOL_CONFIG"
 """The file instead of the ones that are looked for; `off`: none."""
 Named = tuple[str, Path]
 """A file and the words that name it on the command line."""
-INPUTS: Mapping[str, str] = {
-    "status_file": "-i",
-    "slave_status": "--slave-status",
-    "paths": "-f",
-    "sign_key": "--sign-key",
-    "keytab": "--keytab",
-    "cacert": "--cacert",
-    "cert": "--cert",
-}
-"""Options that name a file to read, by parameter."""
-SITE_FOLDERS: Mapping[str, str] = {
-    "conf_dir": "--conf-dir",
-    "master_conf": "--master-conf",
-    "peer_conf": "--peer-conf",
-    "slave_conf": "--slave-conf",
-}
-FOLDERS: Mapping[str, str] = {"witness": "--witness"}
-"""Options that name folders of which every file is read."""
-OUTPUTS: Mapping[str, str] = {
-    "output": "-o",
-    "report": "--report",
-    "metrics": "--metrics",
-    "repair_script": "--repair-script",
-    "differ": "--differ",
-    "missing": "--missing",
-    "unverifiable": "--unverifiable",
-    "log_file": "--log-file",
-    "history": "--history",
-}
-"""Options that name a file to write, by parameter."""
+INPUTS = ("status_file", "slave_status", "paths", "sign_key", "keytab", "cacert", "cert")
+"""Parameters that name a file to read."""
+SITE_FOLDERS = ("conf_dir", "master_conf", "peer_conf", "slave_conf")
+FOLDERS = ("witness",)
+"""Parameters that name folders of which every file is read."""
+OUTPUTS = (
+    *("output", "report", "metrics", "repair_script", "differ", "missing", "unverifiable", "log_file"),
+    "history",
+)
+"""Parameters that name a file to write."""
 _STDOUT = "-"
 
 
@@ -74,24 +55,30 @@ def refuse_overwriting(given: Mapping[str, Any]) -> None:
 
 
 def _inputs(given: Mapping[str, Any]) -> Iterator[Named]:
-    yield from ((flag, Path(given[name])) for name, flag in INPUTS.items() if given.get(name) is not None)
-    folders = [(flag, Path(one)) for name, flag in SITE_FOLDERS.items() for one in given.get(name) or ()]
+    yield from ((_flag(name), Path(given[name])) for name in INPUTS if given.get(name) is not None)
+    folders = [(_flag(name), Path(one)) for name in SITE_FOLDERS for one in given.get(name) or ()]
     folders += [(f"${name}", Path(os.environ[name])) for name in _FOLDER_VARIABLES if os.environ.get(name)]
     yield from ((flag, folder / name) for flag, folder in folders for name in SITE_FILES)
     for place in (Path(one.partition("=")[2]) for one in given.get("cluster") or ()):
         yield from (("--cluster", place / name) for name in SITE_FILES) if place.is_dir() else [("--cluster", place)]
-    read = [(flag, Path(one)) for name, flag in FOLDERS.items() for one in given.get(name) or ()]
+    read = [(_flag(name), Path(one)) for name in FOLDERS for one in given.get(name) or ()]
     yield from ((flag, file) for flag, folder in read if folder.is_dir() for file in folder.iterdir())
     yield from (("the command itself", place) for place in places() if place.exists())
+
+
+def _flag(parameter: str) -> str:
+    """Return the option of a parameter; other commands than `run` have some of their own."""
+    declared = DECLARED.get(parameter)
+    return f"--{parameter.replace('_', '-')}" if declared is None else declared.flag
 
 
 _FOLDER_VARIABLES = ("HBASE_CONF_DIR", "HADOOP_CONF_DIR")
 
 
 def _outputs(given: Mapping[str, Any]) -> Iterator[Named]:
-    for name, flag in OUTPUTS.items():
+    for name in OUTPUTS:
         if (value := given.get(name)) is not None and str(value) != _STDOUT:
-            yield flag, Path(value)
+            yield _flag(name), Path(value)
     if given.get("output") is not None:
         yield "-o's checksums", journal_path(Path(given["output"]))
 

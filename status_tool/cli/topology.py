@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from status_tool.atomic import atomic_write, check_targets
-from status_tool.cli.options import on_cluster
+from status_tool.cli.options import cluster_named, on_cluster, print_answer
 from status_tool.cli.run_options import with_options
 from status_tool.cli.times import parse_baseline
-from status_tool.clients.config import Settings, load_site
-from status_tool.printable import counted, safe
+from status_tool.clients.config import Settings
+from status_tool.printable import counted
 from status_tool.vocabulary.scope import TableFilter
 
 if TYPE_CHECKING:
@@ -48,10 +48,10 @@ def topology(
     from status_tool.gather.cluster_drift import cluster_drift
     from status_tool.gather.peer_topology import explore
 
-    peers = [Settings(load_site([folder], environ={}), trust=settings.trust) for folder in peer_conf or ()]
+    peers = [cluster_named([folder], settings.trust) for folder in peer_conf or ()]
     found = explore(settings.zookeeper())
     drift = cluster_drift(settings, found, peers, accepted)
-    typer.echo(_json(found, drift) if as_json else "\n".join(safe(line) for line in _lines(found, drift)))
+    print_answer(_document(found, drift), _lines(found, drift), as_json=as_json)
     if report is not None:
         from status_tool.report.html_report import topology_page
 
@@ -61,9 +61,9 @@ def topology(
     return 1 if found.problems or drift.drift else 0
 
 
-def _json(found: Topology, drift: Found) -> str:
-    more = {"drift": [one.to_json() for one in drift.drift], "unchecked": list(drift.unchecked)}
-    return json.dumps(found.to_json() | more)
+def _document(found: Topology, drift: Found) -> dict[str, Any]:
+    more = {"drift": list(map(asdict, drift.drift)), "unchecked": list(drift.unchecked)}
+    return found.to_json() | more
 
 
 def _lines(found: Topology, drift: Found) -> Iterator[str]:

@@ -11,7 +11,6 @@ from typer.core import TyperCommand
 from status_tool.cli.defaults import command_defaults, is_default
 from status_tool.cli.help_groups import write_groups
 from status_tool.cli.modes import check_options, given_of, refusal
-from status_tool.cli.options import unset
 from status_tool.cli.repeated import RoundParameters, plain, run_command
 from status_tool.cli.run_options import DECLARED, MOST, OPTIONS, Mode
 from status_tool.cli.signals import loading
@@ -128,7 +127,7 @@ def _rounds(made: Any, known: frozenset[str], folder: Path | None) -> RoundParam
     check_options(given_of(check), half)
     taken = set(given) & set(OPTIONS) - _ONE_SIDE
     written = {name for name in taken if refusal(name, Mode.MASTER, known, half) is None}
-    master = {name: value if name in written else unset(value) for name, value in given.items()}
+    master = {name: value if name in written else DECLARED[name].unset for name, value in given.items()}
     master |= {to: given[name] for name, to in _MASTER_ENDPOINTS.items()} | {"master": True}
     return RoundParameters(made, check, master=master)
 

@@ -21,17 +21,16 @@ from urllib.parse import quote
 
 from status_tool.atomic import file_mode
 from status_tool.cli.failures import failure_in_metrics
-from status_tool.cli.repeated import RoundParameters
+from status_tool.cli.repeated import RoundParameters, as_service
 from status_tool.cli.run import ANY_MASTER, AskedRun, fetch_published, permissions_of, spark_settings_of
 from status_tool.cli.run_options import Half
 from status_tool.cli.running import Output, checked, write_reports
-from status_tool.cli.signals import end_within, received
-from status_tool.clients.kerberos import forget_tickets
+from status_tool.cli.signals import received
 from status_tool.errors import EXIT_ERROR, ConfigurationError, Interrupted
 from status_tool.printable import duration
-from status_tool.report.html_report import HtmlReporter
 from status_tool.report.metrics import Before, MetricsReporter
-from status_tool.report.progress import Shown, make_progress, set_shown
+from status_tool.report.page import HtmlReporter
+from status_tool.report.progress import make_progress
 from status_tool.runs.recovery import PointAsked, find_point
 from status_tool.runs.write import unasked, write_side
 from status_tool.sources.state_table import now_ms
@@ -39,7 +38,6 @@ from status_tool.spark import jvm
 from status_tool.spark.session import forget_session, spark_session
 from status_tool.spark.settings import is_short, take_spark
 from status_tool.status_file.reader import created_ms
-from status_tool.temporary import remove_held, temporary_folder
 from status_tool.vocabulary.names import is_journal
 from status_tool.vocabulary.outcome import AHEAD_MS, Moment, Outcome
 from status_tool.vocabulary.selection import by_system
@@ -55,8 +53,6 @@ STOP_S = 1.0
 """Time that a Spark session may take to stop before its JVM is killed."""
 AFTER_JVM_S = 0.2
 """Time after the end of a JVM within which this process's own signal may come."""
-END_S = 1.5
-"""After a signal it ends within this time, wherever that has hit it."""
 _JVM_OPTIONS = "spark.driver.extraJavaOptions"
 _BOUNDED = tuple(
     (f"spark.{name}", str(count))
@@ -85,7 +81,6 @@ class Service:
 
 def keep_watch(what: RoundParameters, service: Service) -> int:
     """Check until all rounds are done; returns the exit code of the last one."""
-    set_shown(Shown(True, False, None))
     code = EXIT_ERROR
     with ExitStack() as stack:
         history = stack.enter_context(closing(History(service.history)))
@@ -94,24 +89,13 @@ def keep_watch(what: RoundParameters, service: Service) -> int:
             stale_s = STALE_ROUNDS * service.every_s + STALE_S
             pages = stack.enter_context(closing(HttpPages(*service.listen, stale_s)))
             print(f"status-tool: listening on {service.listen[0]}:{pages.port}", file=sys.stderr)
-        folder = stack.enter_context(temporary_folder())
-        end_within(END_S, _leave)
+        folder = stack.enter_context(as_service())
         webhook = None if service.webhook is None else stack.enter_context(closing(Webhook(service.webhook)))
         watcher = _Watcher(what, history, pages, webhook, folder)
         stack.callback(watcher.session.drop)
-        try:
-            for done in rounds(watcher.check, Rhythm(service.every_s, service.rounds), watcher.session.drop):
-                code = watcher.tell(done)
-        except KeyboardInterrupt:
-            raise Interrupted("interrupted") from None
+        for done in rounds(watcher.check, Rhythm(service.every_s, service.rounds), watcher.session.drop):
+            code = watcher.tell(done)
     return code
-
-
-def _leave() -> None:
-    """Leave without waiting for anything."""
-    jvm.kill()
-    forget_tickets()
-    remove_held()
 
 
 class _Session:
@@ -237,7 +221,7 @@ class _Watcher:
         if not has_local:
             request = replace(request, files=replace(request.files, layout=None))
         with make_progress() as progress:
-            write_side(asked.settings, request, asked.options.output, None, progress.step, asked.key, progress)
+            write_side(asked.settings, request, asked.options.output, progress.step, asked.key, progress)
         return has_local
 
     def _moment(self, outcome: Outcome) -> Moment:

@@ -17,7 +17,6 @@ class KnownSide:
 
     header: Header
     peers: Sequence[Mapping[str, Any]]
-    role: str
 
 
 def known_clusters(sides: Sequence[KnownSide]) -> ClusterMap:
@@ -25,7 +24,7 @@ def known_clusters(sides: Sequence[KnownSide]) -> ClusterMap:
 
     A peer that leads to none of the sides becomes a cluster of its own, named by its id, else by its key.
     """
-    read = [Cluster(name_of(side.header), side.header.cluster_key, side.role) for side in sides]
+    read = [Cluster(name_of(side.header), side.header.cluster_key, side.header.side) for side in sides]
     clusters = {cluster.name: cluster for cluster in read}
     links = []
     for side in sides:

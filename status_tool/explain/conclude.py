@@ -61,7 +61,10 @@ def tally_of(regions: Iterable[JudgedRegion], files: Iterable[JudgedFile]) -> tu
 
 
 def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> Outcome:
-    """Return the outcome. `findings` are those of regions, streams and files; the worst `max_problems` suffice."""
+    """Return the outcome, without what `Question.answered` adds to it.
+
+    `findings` are those of regions, streams and files; the worst `max_problems` suffice.
+    """
     run = [*context.run_findings, *context.table_findings] if context.check_hbase else []
     if context.check_hbase and not sum(tally.regions.values()):
         run.append(Finding("not-replicated"))
@@ -70,12 +73,7 @@ def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> 
     run += [] if accepted else later_findings(later, context.master)
     older = older_findings(context.master, context.slave, context.scope)
     hbase = _hbase(context, tally, [*run, *older]) if context.check_hbase else None
-    notices = (
-        *context.master.notices,
-        *context.slave.notices,
-        *context.notices,
-        *([later_notice(later, accepted)] if later and accepted else []),
-    )
+    notices = (*context.notices, *([later_notice(later, accepted)] if later and accepted else []))
     files = _file_findings(context, tally) if context.check_hdfs else []
     run += [*files, *older]
     hdfs = _hdfs(context, tally, [*files, *older]) if context.check_hdfs else None
@@ -88,12 +86,7 @@ def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> 
         hdfs=hdfs,
         problems=tuple(to_problem(finding, context) for finding in shown),
         cut_ms=context.master.cut_ms,
-        shutdown_ms=context.master.shutdown_ms,
-        shutdown_from=context.master.shutdown_from,
         needs_new_file=any(finding.origin in context.queues.undrained for finding in run if finding.code == "origin"),
-        master_cluster_id=context.master.cluster_id,
-        slave_cluster_id=context.slave.cluster_id,
-        peer_id=context.scope.peer_id,
         notices=notices,
         max_problems=context.scope.max_problems,
         seen={table.table: asdict(table.seen) for table in context.tables},

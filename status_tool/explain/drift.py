@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 from status_tool.explain.advice import repair, text_of
 from status_tool.printable import counted
@@ -34,7 +33,10 @@ class DriftTarget:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """One difference that replication will not resolve. `kind` is the verdict's code for the same."""
+    """One difference that replication will not resolve, as `topology --json` has it.
+
+    `kind` is the verdict's code for the same.
+    """
 
     kind: str
     table: str
@@ -43,10 +45,6 @@ class Drift:
     peer: str | None = None
     """The peer whose slave differs; None: the master, for all its slaves."""
     repair: Repair | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a member of `drift` in the document of `status-tool topology --json`."""
-        return asdict(self)
 
 
 @dataclass(slots=True)

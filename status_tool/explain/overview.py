@@ -25,7 +25,7 @@ from status_tool.rules.context import RunContext
 from status_tool.rules.segments import SINCE_MARGIN_MS
 from status_tool.vocabulary.codes import CODES
 from status_tool.vocabulary.findings import Finding, sort_key
-from status_tool.vocabulary.outcome import Group, Outcome, Overview, Problem, TableLine, TableRepair
+from status_tool.vocabulary.outcome import Group, Overview, Problem, TableLine, TableRepair
 from status_tool.vocabulary.verdicts import SEVERITY
 
 STUCK = ("gap", *TABLE_COPIES)
@@ -88,7 +88,7 @@ def overview(context: RunContext, found: Iterable[Cause], tables: Iterable[Table
 
 
 def groups_of(problems: Iterable[Problem]) -> tuple[Group, ...]:
-    """Group problems by table, kind and cause, for an outcome with no more than their list."""
+    """Group problems by table, kind and cause."""
     found: dict[tuple[str | None, str, str], Group] = {}
     for problem in problems:
         key = (problem.table, problem.kind, problem.code or problem.detail)
@@ -103,9 +103,10 @@ def groups_of(problems: Iterable[Problem]) -> tuple[Group, ...]:
     return tuple(found.values())
 
 
-def groups_in(outcome: Outcome) -> tuple[Group, ...]:
-    """Return the outcome's groups: complete with an overview, else those of the listed problems."""
-    return outcome.overview.groups if outcome.overview is not None else groups_of(outcome.problems)
+def words_of_group(group: Group) -> str:
+    """Return a group of problems: what is wrong, with an example of where."""
+    one = group.example
+    return one.detail if one.detail.startswith(group.kind) else f"{group.kind}: {one.detail}"
 
 
 def _worst_first(line: TableLine) -> tuple[int, int, int, str]:

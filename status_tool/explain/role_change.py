@@ -48,7 +48,7 @@ def _steps(
     paths = f"status-tool paths {every} --from"
     for hop, peer in _peers(stations, hops):
         if not peer.get("enabled", True) and any(hop in route for route in _between(hops, old, new)):
-            yield Move(hop.source, SHELL, f"enable_peer {_quoted(hop.peer)}", _list_peers(hop.peer, "ENABLED"))
+            yield Move(hop.source, SHELL, f"enable_peer {_quoted(hop.peer)}", _is_enabled(hop.peer))
     yield Move(
         new, TOOL, f"{paths} {old} --to {new} --wait 300", "exit code 0: everything but the last writes is there"
     )
@@ -139,7 +139,7 @@ def _added(hop: Hop, key: str, model: PeerFacts) -> Iterator[Move]:
     if own := own_shipping(model):
         yield Move(hop.source, BY_HAND, f"configure {own} on peer {hop.peer}, if it is to ship so", "list_peers")
     if later:
-        yield Move(hop.source, SHELL, f"enable_peer {peer}", _list_peers(hop.peer, "ENABLED"))
+        yield Move(hop.source, SHELL, f"enable_peer {peer}", _is_enabled(hop.peer))
 
 
 def _free_name(stations: Sequence[Station], source: str, target: str) -> str:
@@ -164,11 +164,11 @@ def _between(hops: Sequence[Hop], source: str, target: str) -> list[tuple[Hop, .
 def _enabled_back(hop: Hop) -> str:
     """Return the check of a peer that may have been disabled in a failover, and hold what its cluster wrote before."""
     waits = f"before that, `status-tool queues` there shows what waits for {hop.peer}: {hop.target} gets it at once"
-    return f"{waits}, old writes, too; {_list_peers(hop.peer, 'ENABLED')}"
+    return f"{waits}, old writes, too; {_is_enabled(hop.peer)}"
 
 
-def _list_peers(peer: str, state: str) -> str:
-    return f"list_peers: {peer} is {state}"
+def _is_enabled(peer: str) -> str:
+    return f"list_peers: {peer} is ENABLED"
 
 
 def _quoted(text: str) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TextIO
 
-from status_tool.explain.overview import groups_in
 from status_tool.printable import counted, iso
 from status_tool.report.html_report import drawn, page_text, small_page, table_of
 from status_tool.rules.graph import VERDICTS, Hop, PathState
@@ -96,7 +95,7 @@ def _edge(number: int, edge: DrawnEdge) -> Iterator[str]:
     hop, state = edge.hop, edge.state
     heading = f"{hop.source} to {hop.target}, peer {hop.peer}: {state.reach}"
     yield f'<h2 id="edge-{number}" class="{VERDICTS[state.reach]}">{page_text(heading)}</h2>'
-    groups = groups_in(edge.outcome) if edge.outcome is not None else ()
+    groups = edge.outcome.overview.groups if edge.outcome is not None else ()
     if groups:
         rows = [(one.kind, one.table or "", one.count, one.example.detail, one.todo) for one in groups]
         yield from table_of(rows, _COLUMNS)

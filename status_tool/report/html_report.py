@@ -1,4 +1,4 @@
-"""A self-contained HTML report: no network, readable without its script, light or dark as the reader's system."""
+"""Pages beside the report's: of a topology, and what all of them share. No network, no script, in its style."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from status_tool.printable import iso, safe
+from status_tool.report.page import style
 from status_tool.report.picture import picture
-from status_tool.report.reporter import Reporter
-from status_tool.vocabulary.outcome import ClusterMap, Moment, Outcome
+from status_tool.vocabulary.outcome import ClusterMap
 
 # Defense in depth: should an escape ever be missed, the browser still loads and runs nothing.
 _HEAD = """<!DOCTYPE html>
@@ -23,20 +23,6 @@ _HEAD = """<!DOCTYPE html>
 <title>Replication status</title>
 <style>
 """
-
-
-class HtmlReporter(Reporter):
-    """Writes one page; `run_ms` is when the check ran (now), `history` what earlier ones have found, oldest first."""
-
-    def __init__(self, run_ms: int | None = None, history: Sequence[Moment] = ()) -> None:
-        self._run_ms = int(time.time() * 1000) if run_ms is None else run_ms
-        self._history = history
-
-    def write(self, outcome: Outcome, stream: TextIO) -> None:
-        # Imported here: a run without a page does not load what prepares one.
-        from status_tool.report.page import write_page
-
-        write_page(outcome, self._run_ms, stream, self._history)
 
 
 def topology_page(clusters: ClusterMap, problems: Sequence[str], stream: TextIO) -> None:
@@ -51,8 +37,6 @@ def topology_page(clusters: ClusterMap, problems: Sequence[str], stream: TextIO)
 @contextmanager
 def small_page(heading: str, stream: TextIO) -> Iterator[None]:
     """Write a page without a script, in the report's style, around what is written inside."""
-    from status_tool.report.page import style  # as above
-
     stream.write(f"{_HEAD}{style()}</style>\n</head>\n<body>\n<h1>{page_text(heading)}</h1>\n")
     yield
     stream.write("</body>\n</html>\n")

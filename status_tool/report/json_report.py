@@ -49,10 +49,8 @@ def document(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _overview(overview: Overview | None) -> dict[str, Any]:
+def _overview(overview: Overview) -> dict[str, Any]:
     """Return tables, causes and repairs: all of them, regardless of `--max-problems`."""
-    if overview is None:
-        return {"tables": None, "causes": None, "repairs": None, "oldest_hole_ms": None}
     return {
         "tables": [
             {"table": line.table, "regions": {str(s): n for s, n in line.regions.items()}, "lag_ms": line.lag_ms}

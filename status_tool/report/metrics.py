@@ -98,8 +98,7 @@ class MetricsReporter(Reporter):
                 yield from _gauge(
                     "worst_lag_seconds", "How far the slowest region is behind.", [({}, lag / 1000)], names
                 )
-            hole = outcome.overview.oldest_hole_ms if outcome.overview is not None else None
-            if hole is not None:
+            if (hole := outcome.overview.oldest_hole_ms) is not None:
                 meaning = "Write time of the oldest missing entry that later entries have overtaken."
                 yield from _gauge("oldest_hole_timestamp_seconds", meaning, [({}, hole / 1000)], names)
         if outcome.queued_bytes is not None:

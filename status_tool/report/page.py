@@ -1,9 +1,13 @@
-"""Content of the HTML report, prepared for its template: words, cells, and the pictures' coordinates."""
+"""A self-contained HTML report: no network, readable without its script, light or dark as the reader's system.
+
+Its content is prepared here for the template: words, cells, and the pictures' coordinates.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,25 +16,17 @@ from importlib.resources import files
 from typing import Any, TextIO
 
 from status_tool.explain.advice import SYNC_DELETES, UNDER_REPAIRS
-from status_tool.explain.overview import groups_of
 from status_tool.printable import counted, duration, iso, printable_key, safe
 from status_tool.report.picture import picture
-from status_tool.report.reporter import (
-    EVIDENCE_WORDS,
-    file_counts,
-    region_counts,
-)
+from status_tool.report.reporter import EVIDENCE_WORDS, Reporter, file_counts, region_counts
 from status_tool.report.text import (
     NUMBERED,
     accepted_line,
-    advice_for,
     check_command,
     headline,
     not_replicated_line,
     notices,
     shell_lines,
-    sync_for,
-    unlisted,
 )
 from status_tool.report.timeline import timeline
 from status_tool.vocabulary.outcome import (
@@ -39,7 +35,6 @@ from status_tool.vocabulary.outcome import (
     Group,
     Moment,
     Outcome,
-    Overview,
     Problem,
     ServerState,
 )
@@ -49,6 +44,8 @@ from status_tool.vocabulary.verdicts import SEVERITY, FileStatus, Status
 COMPACT_FROM = 3_000
 """From this many problems on, their rows are abbreviated: servers by number, times only as far as they
 differ, no row keys (the complete lists have them)."""
+LINKED_BELOW = 20_000
+"""From so many problems on, the squares of regions do not lead to them."""
 CHUNK = 250
 """Rows per chunk: a browser lays out only the chunks that are on the screen."""
 LANES = 30
@@ -81,10 +78,16 @@ _LABELS: dict[str, Sequence[str]] = {
 _REPAIRS_NOTE = "What is copied twice does no harm. --repair-script FILE.sh writes all repairs as one script."
 
 
-def write_page(outcome: Outcome, run_ms: int, stream: TextIO, history: Sequence[Moment] = ()) -> None:
-    """Write the page of a check; `history` are earlier ones, oldest first."""
-    for part in _template().generate(**_content(outcome, run_ms), timeline=timeline(history)):
-        stream.write(part)
+class HtmlReporter(Reporter):
+    """Writes one page; `run_ms` is when the check ran (now), `history` what earlier ones have found, oldest first."""
+
+    def __init__(self, run_ms: int | None = None, history: Sequence[Moment] = ()) -> None:
+        self._run_ms = int(time.time() * 1000) if run_ms is None else run_ms
+        self._history = history
+
+    def write(self, outcome: Outcome, stream: TextIO) -> None:
+        for part in _template().generate(**_content(outcome, self._run_ms), timeline=timeline(self._history)):
+            stream.write(part)
 
 
 @cache
@@ -115,20 +118,19 @@ def _finalized(value: Any) -> Any:
 def _content(outcome: Outcome, run_ms: int) -> dict[str, Any]:
     from markupsafe import Markup
 
-    overview = outcome.overview or Overview(groups=groups_of(outcome.problems))
+    overview = outcome.overview
     drawing = overview.drawing or Drawing()
     problems = drawing.problems or outcome.problems
     compact = len(problems) >= COMPACT_FROM
     server_rows = _servers(drawing, problems if compact else ())
     numbers = {row[2]: row[0] for row in reversed(server_rows)}
-    placed = _numbered(problems)
+    placed = _numbered(problems) if len(problems) < LINKED_BELOW else {}
     repairs = {repair.table: _repair(repair) for repair in overview.repairs}
     script = _asset("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     clusters = outcome.clusters if outcome.clusters is not None and outcome.clusters.links else None
     groups = [
-        _group(group, own, numbers if compact else None, placed if len(problems) < 20_000 else {})
-        | _mended(group, repairs)
+        _group(group, own, numbers if compact else None, placed) | _mended(group, repairs)
         for group, own in _with_problems(overview.groups, problems)
     ]
     shown = [status for status in reversed(Status) if any(line.regions[status] for line in overview.tables)]
@@ -150,7 +152,7 @@ def _content(outcome: Outcome, run_ms: int) -> dict[str, Any]:
         "counts": list(_counts(outcome)),
         "table_columns": table_columns,
         "tables": [_table_line(line, shown) for line in overview.tables],
-        "tiles": _tiles(drawing, problems, placed if len(problems) < 20_000 else {}),
+        "tiles": _tiles(drawing, problems, placed),
         "tiles_text": _tiles_text(drawing),
         "axis": _axis(outcome, problems),
         "lags": _lags(drawing),
@@ -168,7 +170,6 @@ def _content(outcome: Outcome, run_ms: int) -> dict[str, Any]:
         "groups": groups,
         "total": sum(group.count for group in overview.groups),
         "compact": compact,
-        "rest": unlisted(outcome) if outcome.overview is None else "",
         "servers": server_rows,
     }
 
@@ -476,8 +477,6 @@ def _group(
         "behind by": ("l", any(p.lag_ms for p in problems)),
         "rows": ("k", not compact and any(p.start_key or p.end_key for p in problems)),
         "what": ("d", not same_detail),
-        "advice": ("d", not compact and not group.todo and len({advice_for(p) for p in problems}) > 1),
-        "commands": ("d", not compact and not group.todo and any(p.repair for p in problems)),
     }
     names = [name for name, (_, shown) in kinds.items() if shown]
     titles = {"behind by": "behind by, s"} if compact else {}
@@ -505,7 +504,7 @@ def _group(
         "open": len(own) <= OPEN_UP_TO,
         "big": len(own) > PRINTED_UP_TO,
         "summary": f"{listed} of them, the worst first" if listed < group.count else whole,
-        "todo": group.todo or advice_for(group.example),
+        "todo": group.todo,
         "more": " ".join(more),
         "columns_class": "-".join(["of", *(name.partition(" ")[0] for name in names)]),
         "columns": [_Column(titles.get(name, name), kinds[name][0]) for name in names],
@@ -537,9 +536,7 @@ def _cell(name: str, problem: Problem, numbers: dict[str, str] | None, day: str)
     if name == "rows":
         start, end = (safe(printable_key(key or b""), 80) for key in (problem.start_key, problem.end_key))
         return None, f"{start or 'first'} to {end or 'end'}"
-    if name == "commands":
-        return None, sync_for(problem)
-    texts = {"region": problem.region, "file": problem.path, "what": problem.detail, "advice": advice_for(problem)}
+    texts = {"region": problem.region, "file": problem.path, "what": problem.detail}
     return None, texts[name] or ""
 
 

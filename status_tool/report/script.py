@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from status_tool.explain.advice import CONTENTS
-from status_tool.explain.overview import groups_in
 from status_tool.printable import counted, few, iso, safe
 from status_tool.report.reporter import Reporter
-from status_tool.report.text import MAX_LISTED_NAMES, check_command, repair_commands
+from status_tool.report.text import MAX_LISTED_NAMES, check_command
 from status_tool.vocabulary.outcome import Outcome, TableRepair
 
 _HEAD = r"""#!/usr/bin/env bash
@@ -59,7 +58,7 @@ class ScriptReporter(Reporter):
         stream.writelines(line + "\n" for line in self._lines(outcome))
 
     def _lines(self, outcome: Outcome) -> Iterator[str]:
-        repairs = repair_commands(outcome)
+        repairs = outcome.overview.repairs
         yield _HEAD.format(name=safe(self._name))
         yield f"# Master {safe(outcome.master_cluster_id)}, slave {safe(outcome.slave_cluster_id)},"
         yield f"# cut {iso(outcome.cut_ms)}; {counted(len(repairs), 'table')}"
@@ -71,7 +70,7 @@ class ScriptReporter(Reporter):
             yield ""
             yield from _proof(repairs)
         # No copy repairs these: what is left over has to go as well.
-        if compared := sorted({one.table for one in groups_in(outcome) if one.table and one.code in CONTENTS}):
+        if compared := sorted({one.table for one in outcome.overview.groups if one.table and one.code in CONTENTS}):
             names = few([safe(table) for table in compared], MAX_LISTED_NAMES)
             yield ""
             yield f"echo {_word(f'To be compared by HashTable and SyncTable, as the check says: {names}')}"

@@ -8,14 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
 from status_tool.explain.advice import SYNC_DELETES
-from status_tool.explain.overview import groups_in
 from status_tool.printable import counted, duration, few, iso, printable_key, safe
 from status_tool.report.reporter import (
     EVIDENCE_WORDS,
     VERDICT_WORDS,
     Reporter,
     file_counts,
-    left_out,
     region_counts,
     timestamps_notice,
 )
@@ -72,19 +70,16 @@ def _lines(outcome: Outcome, script: str | None) -> Iterator[str]:
     yield from (line for text in headline(outcome) for line in folded(text))
     yield ""
     yield from summary_lines(outcome)
-    groups = groups_in(outcome)
-    if groups:
+    overview = outcome.overview
+    if overview.groups:
         yield ""
-        yield from _group_lines(groups, outcome)
-    if outcome.overview is not None and outcome.overview.tables and groups:
+        yield from _group_lines(overview.groups, outcome.max_problems)
+    if overview.tables and overview.groups:
         yield ""
-        yield from _tables(outcome.overview.tables)
-    if outcome.overview is None and (rest := unlisted(outcome)):
+        yield from _tables(overview.tables)
+    if overview.repairs:
         yield ""
-        yield from folded(rest)
-    if repairs := repair_commands(outcome):
-        yield ""
-        yield from _repair_lines(repairs, outcome) if script is None else _named_repairs(repairs, script)
+        yield from _repair_lines(overview.repairs) if script is None else _named_repairs(overview.repairs, script)
     if notes := list(_note_lines(outcome)):
         yield ""
         yield from notes
@@ -169,14 +164,14 @@ def _tables(tables: Sequence[TableLine]) -> Iterator[str]:
         yield f"{_INDENT}and {counted(len(tables) - MAX_TABLES, 'more table')}, none worse"
 
 
-def _group_lines(groups: Sequence[Group], outcome: Outcome) -> Iterator[str]:
+def _group_lines(groups: Sequence[Group], most: int) -> Iterator[str]:
     total = sum(group.count for group in groups)
     causes = "" if total == len(groups) else f", {counted(len(groups), 'cause')}"
-    shown = groups[: max(outcome.max_problems, 0)]
+    shown = groups[: max(most, 0)]
     yield f"{counted(total, 'problem')}{causes}, worst first:"
     for number, group in enumerate(shown, 1):
         yield ""
-        yield from _one_group(number, group, outcome.overview is not None)
+        yield from _one_group(number, group)
     if rest := groups[len(shown) :]:
         yield ""
         left = sum(group.count for group in rest)
@@ -184,7 +179,7 @@ def _group_lines(groups: Sequence[Group], outcome: Outcome) -> Iterator[str]:
         yield "(see --max-problems, --missing, --differ and --unverifiable)."
 
 
-def _one_group(number: int, group: Group, repairs_follow: bool) -> Iterator[str]:
+def _one_group(number: int, group: Group) -> Iterator[str]:
     problem = group.example
     of_table = f": table {safe(group.table)}" if group.table else ""
     many = "" if group.count == 1 else f"{',' if of_table else ':'} {group.count} times"
@@ -193,9 +188,9 @@ def _one_group(number: int, group: Group, repairs_follow: bool) -> Iterator[str]
         yield f"{_INDENT}one of them, the worst:"
     yield from _facts(problem)
     yield from hanging(_INDENT, safe(problem.detail.removeprefix(f"{problem.kind}: ")))
-    if words := safe(group.todo) if repairs_follow else advice_for(problem):
-        yield from hanging(f"{_INDENT}What to do: ", words, _INDENT * 2)
-    if repairs_follow and group.command:
+    if group.todo:
+        yield from hanging(f"{_INDENT}What to do: ", safe(group.todo), _INDENT * 2)
+    if group.command:
         yield from shell_lines(group.command)
 
 
@@ -209,12 +204,7 @@ def _facts(problem: Problem) -> Iterator[str]:
         yield f"{_INDENT}{fact}"
 
 
-def repair_commands(outcome: Outcome) -> Sequence[TableRepair]:
-    """Return the repairs of tables, where they are known."""
-    return outcome.overview.repairs if outcome.overview is not None else ()
-
-
-def _repair_lines(repairs: Sequence[TableRepair], outcome: Outcome) -> Iterator[str]:
+def _repair_lines(repairs: Sequence[TableRepair]) -> Iterator[str]:
     shown = repairs[:MAX_REPAIRS]
     yield f"Repairs, one per table ({counted(len(repairs), 'table')}; --repair-script FILE writes a script):"
     for repair in shown:
@@ -378,26 +368,6 @@ def _rows(problem: Problem) -> str:
         return ""
     start, end = (safe(printable_key(key or b""), 80) for key in (problem.start_key, problem.end_key))
     return f"rows from {start or 'the first'} to before {end or 'the end'}"
-
-
-def advice_for(problem: Problem) -> str:
-    """Return what to do about the problem, sanitised; empty if nothing is."""
-    return safe(problem.advice or "")
-
-
-def sync_for(problem: Problem) -> str:
-    """Return the alternative repair, sanitised; empty if there is none."""
-    if problem.repair is None:
-        return ""
-    first, then = problem.repair.hash_table, problem.repair.sync_table
-    return safe(f"Or compare and repair: on the master {first} and then on the slave {then} ({SYNC_DELETES})")
-
-
-def unlisted(outcome: Outcome) -> str:
-    """Count the affected regions and files that are not among the listed problems; empty if there are none."""
-    regions, files = left_out(outcome)
-    parts = [counted(regions, "region")] * bool(regions) + [counted(files, "file")] * bool(files)
-    return f"{' and '.join(parts)} more not listed here (see --max-problems)." if parts else ""
 
 
 def verdict_lines(outcome: Outcome) -> Iterator[str]:

@@ -107,7 +107,8 @@ class Comparison:
             if check.debug_dir is not None:
                 write_debug(decided, check.debug_dir)
             if last(outcome):
-                outcome = dataclasses.replace(outcome, overview=overview_of(decided, outcome, check.for_report))
+                overview = overview_of(decided, outcome, check.for_report)
+                outcome = dataclasses.replace(outcome, is_last=True, overview=overview)
                 write_lists(decided, check.lists)
         return outcome
 

@@ -56,8 +56,7 @@ Not of bulk loads: FILE's digests are to prove one although nobody knows any mor
 """
 _ABSENT = "the slave does not have it"
 _GONE = "they changed again before they could be listed"
-CompareOne = Callable[[threading.Event, str], Result]
-"""Compares a table; the event ends it."""
+CompareOne = Callable[[str], Result]
 
 
 @dataclass(frozen=True)
@@ -157,8 +156,55 @@ class RowComparison:
 
     def _way_to(self, tables: Sequence[str], counted: RowsCounted) -> _Way:
         self._say(f"comparing the rows of {len(tables)} tables")
-        asked, rest = self._asked, (self._slave, self._question, tables, self._wait_s, self._say, counted, self._stop)
-        return _by_file(self._known, *rest) if asked.master is None else _by_master(asked.master, *rest)
+        master = self._asked.master
+        return self._by_file(tables, counted) if master is None else self._by_master(master, tables, counted)
+
+    def _by_file(self, tables: Sequence[str], counted: RowsCounted) -> _Way:
+        question, stop = self._question, self._stop
+        # FILE says what its rows were, and what was in its queues then.
+        drained = question.queues.left_bytes == 0
+        filed = filed_tables(row for row in self._known if row["kind"] == "digest")
+        there = describe(self._slave, tables, self._say)
+        _refuse_other("slave", there, question.slave)
+
+        def first_look(names: Sequence[str]) -> dict[str, Result]:
+            usable = [filed[name] for name in names if _unusable(filed.get(name), there, question, name) is None]
+            return {result.table: result for result in equal_to_file(there, usable, counted, stop)}
+
+        def compare_one(table: str) -> Result:
+            digests = filed.get(table)
+            reason = _unusable(digests, there, question, table)
+            if digests is None or reason is not None:
+                return _undecided(question, table, str(reason))
+            return compare_with_file(there, digests, self._wait_s, counted, stop)
+
+        return _Way(drained, compare_one, first_look)
+
+    def _by_master(self, master: Settings, tables: Sequence[str], counted: RowsCounted) -> _Way:
+        question, stop = self._question, self._stop
+        queues = _Queues(master, str(question.peer["id"]) if question.peer is not None else "")
+        drained = queues.wait(self._wait_s, stop)
+        ours, theirs = describe_both(master, self._slave, tables, self._say)
+        _refuse_other("master", ours, question.master)
+        _refuse_other("slave", theirs, question.slave)
+        limits = Limits(now_ms(), max(CHANGING_S, self._wait_s), max_problems=question.scope.max_problems)
+
+        def how(table: str) -> Comparable | str:
+            """Return how to compare a table, or why that is not possible."""
+            reason = _uncomparable(ours, theirs, question, table)
+            return comparable(ours, theirs, table, question.shipped[table], ()) if reason is None else reason
+
+        def first_look(names: Sequence[str]) -> dict[str, Result]:
+            hows = {name: one for name in names if not isinstance(one := how(name), str)}
+            return equal_at_once(ours, theirs, hows, limits, counted, stop)
+
+        def compare_one(table: str) -> Result:
+            one = how(table)
+            if isinstance(one, str):
+                return _undecided(question, table, one)
+            return compare(ours, theirs, table, one, limits, counted, queues.shipped_until, stop)
+
+        return _Way(drained, compare_one, first_look)
 
     def _compare(self, way: _Way, tables: Sequence[str]) -> None:
         new = [table for table in tables if table not in self._results]
@@ -182,75 +228,10 @@ class _Way:
     """Way to compare tables: with the master, or with FILE's digests."""
 
     drained: bool
-    """Return True if everything appended before this call was applied within `wait_s`."""
+    """True if everything appended before was applied within `wait_s`."""
     compare_one: CompareOne
     first_look: Callable[[Sequence[str]], dict[str, Result]]
     """Those of many tables that are equal at once: of others nothing is said."""
-
-
-def _by_file(
-    known: Sequence[Row],
-    slave: Settings,
-    question: Question,
-    tables: Sequence[str],
-    wait_s: float,
-    say: Say,
-    counted: RowsCounted,
-    stop: threading.Event,
-) -> _Way:
-    # FILE says what its rows were, and what was in its queues then.
-    drained = question.queues.left_bytes == 0
-    filed = filed_tables(row for row in known if row["kind"] == "digest")
-    there = describe(slave, tables, say)
-    _refuse_other("slave", there, question.slave)
-
-    def first_look(names: Sequence[str]) -> dict[str, Result]:
-        usable = [filed[name] for name in names if _unusable(filed.get(name), there, question, name) is None]
-        return {result.table: result for result in equal_to_file(there, usable, counted, stop)}
-
-    def compare_one(stop: threading.Event, table: str) -> Result:
-        digests = filed.get(table)
-        reason = _unusable(digests, there, question, table)
-        if digests is None or reason is not None:
-            return _undecided(question, table, str(reason))
-        return compare_with_file(there, digests, wait_s, counted, stop)
-
-    return _Way(drained, compare_one, first_look)
-
-
-def _by_master(
-    master: Settings,
-    slave: Settings,
-    question: Question,
-    tables: Sequence[str],
-    wait_s: float,
-    say: Say,
-    counted: RowsCounted,
-    stop: threading.Event,
-) -> _Way:
-    queues = _Queues(master, str(question.peer["id"]) if question.peer is not None else "")
-    drained = queues.wait(wait_s, stop)
-    ours, theirs = describe_both(master, slave, tables, say)
-    _refuse_other("master", ours, question.master)
-    _refuse_other("slave", theirs, question.slave)
-    limits = Limits(now_ms(), max(CHANGING_S, wait_s), max_problems=question.scope.max_problems)
-
-    def how(table: str) -> Comparable | str:
-        """Return how to compare a table, or why that is not possible."""
-        reason = _uncomparable(ours, theirs, question, table)
-        return comparable(ours, theirs, table, question.shipped[table], ()) if reason is None else reason
-
-    def first_look(names: Sequence[str]) -> dict[str, Result]:
-        hows = {name: one for name in names if not isinstance(one := how(name), str)}
-        return equal_at_once(ours, theirs, hows, limits, counted, stop)
-
-    def compare_one(stop: threading.Event, table: str) -> Result:
-        one = how(table)
-        if isinstance(one, str):
-            return _undecided(question, table, one)
-        return compare(ours, theirs, table, one, limits, counted, queues.shipped_until, stop)
-
-    return _Way(drained, compare_one, first_look)
 
 
 def _unusable(digests: FiledTable | None, slave: DescribedCluster, question: Question, table: str) -> str | None:
@@ -279,7 +260,7 @@ def tables_in_doubt(question: Question, outcome: Outcome, every: bool) -> tuple[
 
     All of them where the whole run is in doubt.
     """
-    groups = outcome.overview.groups if outcome.overview is not None else ()
+    groups = outcome.overview.groups
     named = {group.table for group in groups if group.table is not None}
     named |= set(outcome.hbase.accepted_tables) if outcome.hbase is not None else set()
     doubts = {name for name, code in RUNS.items() if code.is_about_rows}
@@ -290,7 +271,7 @@ def tables_in_doubt(question: Question, outcome: Outcome, every: bool) -> tuple[
 
 def _waiting_for_queues(tables: Iterable[str], outcome: Outcome) -> frozenset[str]:
     """Return the tables with entries that may still be in a queue: their rows may be equal now, and differ later."""
-    groups = outcome.overview.groups if outcome.overview is not None else ()
+    groups = outcome.overview.groups
     if any(group.code == "origin" for group in groups):
         return frozenset(tables)
     accepted = outcome.hbase.accepted_tables if outcome.hbase is not None else ()
@@ -316,7 +297,7 @@ def _at_once(
 
     def one(table: str) -> Result:
         try:
-            return compare_one(stop, table)
+            return compare_one(table)
         except StatusToolError as error:
             return _undecided(question, table, str(error))
 

@@ -39,7 +39,7 @@ class FixedMaster(Master):
 
     def round_done(self, outcome: Outcome, look: Look, left_s: float) -> None:
         """Announce the next round."""
-        if outcome.overview is None:
+        if not outcome.is_last:
             self._say(f"not complete yet, checking again ({left_s:.0f} s left)")
 
     def lost(self, error: ConnectionFailed) -> None:

@@ -178,27 +178,20 @@ def digest_row(kind: str, part: TableRange, sums: Sums, asked: Query, how: Compa
     return {"kind": kind, "table": part.table, "start_key": start, "end_key": stop, "detail": json.dumps(detail)}
 
 
-def filed_tables(rows: Iterable[Row]) -> dict[str, FiledTable]:
-    """Return the tables of FILE's `digest` rows. Leaves out a table with a row that cannot be parsed, or with gaps."""
-    found = {table: _filed(table, own) for table, own in _by_table(rows).items()}
-    return {table: filed for table, filed in found.items() if filed is not None}
+def filed_tables(rows: Iterable[Row], *, is_whole: bool = True) -> dict[str, FiledTable]:
+    """Return the tables of FILE's `digest` rows, or of its `sample` rows, which are not `is_whole`.
 
-
-def filed_samples(rows: Iterable[Row]) -> dict[str, FiledTable]:
-    """Return the tables of FILE's `sample` rows. Leaves out a table with a row that cannot be parsed."""
-    found = {table: _filed(table, own, is_whole=False) for table, own in _by_table(rows).items()}
-    return {table: filed for table, filed in found.items() if filed is not None}
-
-
-def _by_table(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    Leaves out a table with a row that cannot be parsed, and a whole one with gaps.
+    """
     by_table: dict[str, list[Row]] = {}
     for row in rows:
         if row.get("table") is not None:
             by_table.setdefault(row["table"], []).append(row)
-    return by_table
+    found = {table: _filed(table, own, is_whole) for table, own in by_table.items()}
+    return {table: filed for table, filed in found.items() if filed is not None}
 
 
-def _filed(table: str, rows: Sequence[Row], is_whole: bool = True) -> FiledTable | None:
+def _filed(table: str, rows: Sequence[Row], is_whole: bool) -> FiledTable | None:
     try:
         details = [loads(row.get("detail")) for row in rows]
         if not all(fits(detail, _DETAIL) and _are_rules(detail["families"].values()) for detail in details):

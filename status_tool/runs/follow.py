@@ -29,8 +29,8 @@ from status_tool.runs.live_rounds import LiveRounds, Look, Master
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.refusals import known_header, refuse_deep
 from status_tool.runs.slave_side import scratch_of
-from status_tool.runs.write import Say, write_side
-from status_tool.status_file.reader import StatusFile, open_status
+from status_tool.runs.write import write_side
+from status_tool.status_file.reader import open_status
 from status_tool.vocabulary.header import MASTER, Header
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.scope import TableFilter
@@ -56,7 +56,26 @@ class LiveMaster(Master):
     def look(self) -> Look:
         """Run a whole `run -m` into a file of its own."""
         self._files.close()
-        return _read_master(self._settings, self.file, self._check, self._folder, self._shown.say, self._files)
+        base = self.file
+        with ZooKeeper(self._settings.zookeeper()) as zookeeper:
+            _same_cluster(zookeeper.cluster_id(), base.header)
+            if not self._settings.knows_thrift:
+                rows, _ = queue_rows(self._settings, zookeeper)
+                return Look(base, tuple(_details(rows)))
+        path, scope = self._folder / "master.status", self._check.scope
+        chosen = (scope.tables, scope.namespaces)
+        recorded = (frozenset(base.header.tables), frozenset(base.header.namespaces))
+        request = Request(
+            side=MASTER,
+            wait_s=MASTER_WAIT_S,
+            only=TableFilter(*(chosen if any(chosen) else recorded)),
+            hdfs=False,
+            following=True,
+        )
+        written = write_side(self._settings, request, path, self._shown.say)
+        fresh = self._files.enter_context(open_status(path, require_side=MASTER))
+        queues = tuple(_details(row for batch in fresh.rows({"queue"}) for row in batch.to_pylist()))
+        return Look(MasterSide(fresh, with_files_of(written.header, base.header), base.file), queues, left_open=True)
 
     def is_decided(self, outcome: Outcome) -> bool:
         """Return False: the next round has newer queues."""
@@ -127,33 +146,8 @@ def follow(settings: Settings, master: Settings, check: Check, progress: Progres
 def _refuse(base: MasterSide, check: Check) -> None:
     if base.file.is_json or base.header.evidence == Evidence.TIMESTAMPS:
         raise UsageError("--follow needs a status file with streams: write FILE with `run -m -o FILE`, not FILE.json")
-    if check.shutdown_ms is not None:
-        raise UsageError("--follow covers everything written up to its last look at the master: leave -s out")
     if base.header.half == "hdfs" or not check.scope.check_hbase:
         raise UsageError("--follow refreshes the HBase half, which is not checked here: leave --follow out")
-
-
-def _read_master(master: Settings, base: MasterSide, check: Check, folder: Path, say: Say, files: ExitStack) -> Look:
-    with ZooKeeper(master.zookeeper()) as zookeeper:
-        _same_cluster(zookeeper.cluster_id(), base.header)
-        if not master.knows_thrift:
-            rows, _ = queue_rows(master, zookeeper)
-            return Look(base, tuple(_details(rows)))
-    path = folder / "master.status"
-    scope = check.scope
-    chosen = (scope.tables, scope.namespaces)
-    recorded = (frozenset(base.header.tables), frozenset(base.header.namespaces))
-    request = Request(
-        side=MASTER,
-        wait_s=MASTER_WAIT_S,
-        only=TableFilter(*(chosen if any(chosen) else recorded)),
-        hdfs=False,
-        following=True,
-    )
-    written = write_side(master, request, path, None, say)
-    fresh = files.enter_context(open_status(path, require_side=MASTER))
-    side = MasterSide(fresh, with_files_of(written.header, base.header), base.file)
-    return Look(side, tuple(_queue_details(fresh)), left_open=True)
 
 
 def _same_cluster(cluster_id: str, file: Header) -> None:
@@ -179,11 +173,6 @@ def with_files_of(fresh: Header, file: Header) -> Header:
         hdfs_pool_id=file.hdfs_pool_id,
         notices=notices,
     )
-
-
-def _queue_details(file: StatusFile) -> Iterator[Mapping[str, Any]]:
-    for batch in file.rows({"queue"}):
-        yield from _details(batch.to_pylist())
 
 
 def _details(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

@@ -23,7 +23,7 @@ from status_tool.clients.config import Settings
 from status_tool.clients.delegation_tokens import no_token_left
 from status_tool.clients.zookeeper import PEER_TIMEOUT_S, ZooKeeper
 from status_tool.errors import ConfigurationError, ConnectionFailed, StatusFileError, UsageError
-from status_tool.explain.overview import groups_in
+from status_tool.explain.overview import words_of_group
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import LEAST_SETTLE_S, Request, peer_rows, snapshot
 from status_tool.printable import counted, safe
@@ -57,7 +57,6 @@ from status_tool.runs.graph_holdings import Holding, WrittenBy, holdings_of, wri
 from status_tool.runs.live_rounds import RECHECK_S
 from status_tool.runs.master_side import facts_of
 from status_tool.runs.question import SideFacts, shipped_by
-from status_tool.runs.recovery import words_of_group
 from status_tool.runs.write import Say, source_of
 from status_tool.sources.state_table import now_ms
 from status_tool.spark.session import spark_session
@@ -71,6 +70,8 @@ from status_tool.vocabulary.outcome import Group, Outcome
 from status_tool.vocabulary.scope import Scope, TableFilter
 from status_tool.vocabulary.verdicts import Status, Verdict
 
+_ECHO_S = 60.0
+"""How long a cluster may take to echo the barrier."""
 MAX_REASONS = 5
 """So many causes of an edge are named among what holds a path back."""
 
@@ -93,8 +94,6 @@ class PathsAsked:
     sources: frozenset[str] = frozenset()
     """Only pairs that begin at one of them; empty: at any."""
     targets: frozenset[str] = frozenset()
-    echo_s: float = 60.0
-    """How long a cluster may take to echo the barrier."""
     wait_s: float = 0.0
     """How long to read slaves again while something is behind."""
     key: SignKey | None = None
@@ -289,7 +288,7 @@ class _Desk:
     def _read_one(self, side: str, number: int, name: str) -> ReadSide | None:
         settings, asked = self._named[name].settings, self._asked
         assert settings is not None
-        wait_s = asked.echo_s if side == MASTER else max(LEAST_SETTLE_S, min(asked.wait_s, 60.0))
+        wait_s = _ECHO_S if side == MASTER else max(LEAST_SETTLE_S, min(asked.wait_s, 60.0))
         # Everything up to now counts: a shutdown time of one cluster says nothing of what it relays.
         request = Request(side, wait_s, self._only, hdfs=False, following=side == MASTER)
         file = Path(tempfile.mkdtemp(dir=self._folder)) / f"{side}.status"
@@ -591,7 +590,7 @@ def reach_of(outcome: Outcome) -> Reach:
     """Return the verdict of an edge."""
     if outcome.verdict is not Verdict.INCOMPLETE:
         return Reach.COMPLETE if outcome.verdict is Verdict.COMPLETE else Reach.UNVERIFIABLE
-    kinds = {group.kind for group in groups_in(outcome)}
+    kinds = {group.kind for group in outcome.overview.groups}
     lasting = kinds & {Status.GAP, Status.MISSING, Status.DIFFERS}
     return Reach.BEHIND if Status.BEHIND in kinds and not lasting else Reach.GAP
 
@@ -604,7 +603,7 @@ def _reasons(hop: Hop, outcome: Outcome, lost: Sequence[LostWal]) -> Iterator[st
     yield from (f"{edge}: {wal}" for wal in lost)
     if outcome.queued_bytes:
         yield f"{edge}: its queues hold {counted(outcome.queued_bytes, 'byte')} not shipped yet"
-    groups = groups_in(outcome)
+    groups = outcome.overview.groups
     for group in groups[:MAX_REASONS]:
         yield f"{edge}: {_words(group)}"
     if len(groups) > MAX_REASONS:

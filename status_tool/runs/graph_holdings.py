@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from status_tool.rules.graph import Station
+from status_tool.rules.pruning import StreamKey, key_of
 from status_tool.rules.segments import earliest, latest
 from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import TableFilter
 
 _COLUMNS = ("table", "region", "origin", "via", "prev", "seq", "first_ms", "write_ms", "started_ms")
-_Key = tuple[str | None, int | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def holdings_of(
             origins.update(one for one in batch.column("origin").unique().to_pylist() if one is not None)
             regions.update(one for one in batch.column("region").unique().to_pylist() if one is not None)
     reached = {name: _reaches(file, origins, regions, only) for name, file in slaves.items()}
-    best: dict[str, dict[_Key, tuple[int, int]]] = {}
+    best: dict[str, dict[StreamKey, tuple[int, int]]] = {}
     for tables in reached.values():
         for table, streams in tables.items():
             for key, one in streams.items():
@@ -127,16 +127,15 @@ def holdings_of(
 
 def _reaches(
     slave: StatusFile, origins: set[int], regions: set[str], only: TableFilter
-) -> dict[str, dict[_Key, _Reach]]:
+) -> dict[str, dict[StreamKey, _Reach]]:
     """Return by table and stream how far streams have arrived that have none of these origins and regions."""
-    found: dict[str, dict[_Key, _Reach]] = {}
+    found: dict[str, dict[StreamKey, _Reach]] = {}
     # The rows of a stream follow one another in the order of their beginnings (`codec.segments`).
     for batch in slave.rows({"segment"}):
         for row in batch.select(_COLUMNS).to_pylist():
             is_other = row["origin"] in origins or row["region"] in regions
             if not is_other and _is_told(row["table"], slave, only):
-                key = (row["region"], row["origin"], row["via"])
-                found.setdefault(row["table"], {}).setdefault(key, _Reach()).add(row)
+                found.setdefault(row["table"], {}).setdefault(key_of(row), _Reach()).add(row)
     return found
 
 

@@ -137,7 +137,7 @@ class LiveRounds:
             if self.check.records_words:
                 self.told += record_words(self.settings, outcome, self.say)
             self.master.round_done(outcome, sides.look, self.deadline - time.monotonic())
-            if outcome.overview is not None:
+            if outcome.is_last:
                 break
             sides = self._read_again()
         if not by_rows:
@@ -249,8 +249,8 @@ def question_in(side: MasterSide, slave: SideFacts, check: Check) -> Question:
 
 def _lacking(outcome: Outcome) -> frozenset[str]:
     """Return the tables with streams that have not arrived in whole."""
-    groups = outcome.overview.groups if outcome.overview is not None else ()
-    return frozenset(group.table for group in groups if group.table is not None and group.kind in LACKING)
+    groups = (group for group in outcome.overview.groups if group.kind in LACKING)
+    return frozenset(group.table for group in groups if group.table is not None)
 
 
 def _with_notices(outcome: Outcome, *notices: str | None) -> Outcome:

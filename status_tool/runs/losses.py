@@ -12,24 +12,21 @@ from dataclasses import dataclass
 
 from status_tool.clients.config import Settings
 from status_tool.errors import UsageError
-from status_tool.explain.overview import groups_in
+from status_tool.explain.overview import words_of_group
 from status_tool.gather.snapshot import Request
 from status_tool.published.newest import own_cluster_id
 from status_tool.runs.check import Check
 from status_tool.runs.file_check import check_live
-from status_tool.runs.live_rounds import LACKING, question_in
+from status_tool.runs.live_rounds import question_in
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.question import SideFacts
-from status_tool.runs.recovery import beyond_of, known_segments, rows_in, words_of_group
+from status_tool.runs.recovery import beyond_of, known_segments, rows_in
 from status_tool.runs.slave_side import gather, scratch_of, slave_request
 from status_tool.runs.write import Say, write_side
 from status_tool.status_file.reader import open_status
 from status_tool.temporary import temporary_folder
 from status_tool.vocabulary.outcome import Group, Outcome
-from status_tool.vocabulary.verdicts import Status
-
-_LOST = (*LACKING, Status.DIFFERS)
-"""What is wrong with a region, or a table, that lacks something."""
+from status_tool.vocabulary.verdicts import INCOMPLETE_REGIONS, Status
 
 
 @dataclass(frozen=True)
@@ -65,15 +62,11 @@ def find_lost(master: Settings, slave: Settings, request: Request, check: Check,
         )
     with temporary_folder() as folder:
         file = folder / "master.status"
-        write_side(master, request, file, None, say)
+        write_side(master, request, file, say)
         check = dataclasses.replace(check, status_file=file)
         outcome = check_live(slave, check, say)
-        lacking = {group.table for group in groups_in(outcome) if _is_lost(group)}
+        lacking = {group.table for group in outcome.overview.groups if group.kind in INCOMPLETE_REGIONS}
         return _lost(outcome, _missing_entries(slave, check, lacking, say))
-
-
-def _is_lost(group: Group) -> bool:
-    return group.kind in _LOST
 
 
 def _missing_entries(
@@ -92,13 +85,12 @@ def _missing_entries(
 def _lost(outcome: Outcome, entries: Mapping[str, int | None]) -> LostData:
     found: dict[str, list[Group]] = {}
     unproven: dict[str, str] = {}
-    for group in groups_in(outcome):
-        if group.table is not None and _is_lost(group):
+    for group in outcome.overview.groups:
+        if group.table is not None and group.kind in INCOMPLETE_REGIONS:
             found.setdefault(group.table, []).append(group)
         else:
             unproven.setdefault(group.table or "", words_of_group(group))
-    lines = outcome.overview.tables if outcome.overview is not None else ()
-    regions = {line.table: line.regions for line in lines}
+    regions = {line.table: line.regions for line in outcome.overview.tables}
     tables = {name: _lost_table(groups, regions.get(name, {}), entries.get(name)) for name, groups in found.items()}
     return LostData(outcome, tables, unproven)
 
@@ -112,7 +104,7 @@ def _bound(of: Callable[[Iterable[int]], int], times: Iterable[int | None]) -> i
 
 def _lost_table(groups: Sequence[Group], regions: Mapping[Status, int], entries: int | None) -> LostTable:
     return LostTable(
-        regions=sum(count for status, count in regions.items() if status in _LOST),
+        regions=sum(count for status, count in regions.items() if status in INCOMPLETE_REGIONS),
         of_regions=sum(regions.values()),
         entries=entries,
         from_ms=_bound(min, (group.from_ms for group in groups)),

@@ -32,7 +32,7 @@ from status_tool.rules.queue_proofs import QueueFacts, queue_facts
 from status_tool.rules.sides import asked_filter, cannot_report, is_pruned, recorded_filter, same_hdfs
 from status_tool.rules.tables import local_families, replicated_families
 from status_tool.rules.witnessed import witness_facts
-from status_tool.vocabulary.header import MASTER, SLAVE, Header
+from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import ClusterMap, NotReplicated, Outcome
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Baseline, Scope, TableFilter
@@ -66,9 +66,9 @@ class SideFacts:
     legacy: bool = False
     """True if it was written by the original tool, which records no peers."""
 
-    def kind(self, *kinds: str) -> list[Row]:
-        """Return the rows of some kinds."""
-        return [row for row in self.rows if row["kind"] in kinds]
+    def kind(self, kind: str) -> list[Row]:
+        """Return the rows of a kind."""
+        return [row for row in self.rows if row["kind"] == kind]
 
     @cached_property
     def peers(self) -> list[PeerFacts]:
@@ -140,7 +140,6 @@ class Question:
         return dataclasses.replace(
             outcome,
             hbase=hbase,
-            cut_ms=self.master.cut_ms,
             shutdown_ms=self.master.shutdown_ms,
             shutdown_from=self.master.shutdown_from,
             master_cluster_id=self.master.cluster_id,
@@ -411,4 +410,4 @@ def _not_replicated(master: SideFacts, peer: PeerFacts, scope: Scope) -> NotRepl
 
 
 def _clusters(master: SideFacts, slave: SideFacts) -> ClusterMap:
-    return known_clusters((KnownSide(master.header, master.peers, MASTER), KnownSide(slave.header, slave.peers, SLAVE)))
+    return known_clusters([KnownSide(side.header, side.peers) for side in (master, slave)])

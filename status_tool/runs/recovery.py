@@ -19,28 +19,24 @@ the master, or where `prune` on the slave took away what an earlier file needs.
 
 from __future__ import annotations
 
-import dataclasses
 import tempfile
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing as closed
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from status_tool.clients.config import Settings
 from status_tool.clients.delegation_tokens import no_token_left
 from status_tool.errors import StatusFileError, UsageError
-from status_tool.explain.overview import groups_in
-from status_tool.gather.parallel_reading import read_all
+from status_tool.explain.overview import words_of_group
 from status_tool.gather.snapshot import LEAST_SETTLE_S, Request, Snapshot
 from status_tool.printable import iso
 from status_tool.published.layout import Closing
@@ -48,6 +44,7 @@ from status_tool.published.newest import of_one_master, own_cluster_id
 from status_tool.published.table import PublishedTable
 from status_tool.report.text import not_covered
 from status_tool.rules.peers import FamilyFilter
+from status_tool.rules.pruning import StreamKey, key_of
 from status_tool.rules.segments import Segment, merged
 from status_tool.rules.sides import asked_filter, recorded_filter
 from status_tool.rules.streams import is_shipped
@@ -57,14 +54,14 @@ from status_tool.runs.live_rounds import question_in
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.question import SideFacts
 from status_tool.runs.slave_side import Scratch, gather, scratch_of, segment_rows, slave_rows
-from status_tool.runs.write import Say, source_of
+from status_tool.runs.write import Say
 from status_tool.sources.state_table import now_ms
 from status_tool.spark.session import spark_session
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.outcome import Beyond, Group, Outcome, RecoveryPoint, TablePoint
-from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
+from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Verdict
 
@@ -120,7 +117,8 @@ class Judgement:
         if self.judged is Judged.COMPLETE:
             return self.judged
         own = [group for group in self._groups if group.table in (table, None)]
-        if not own and self._names_tables:
+        # The groups, where there are any, hold whatever keeps the whole from being complete.
+        if not own and self._groups:
             return Judged.COMPLETE
         lacking = self.judged is Judged.LACKING and any(group.kind != "unverifiable" for group in own)
         return Judged.LACKING if lacking else Judged.UNPROVEN
@@ -144,15 +142,7 @@ class Judgement:
 
     @property
     def _groups(self) -> Sequence[Group]:
-        return groups_in(self.outcome) if self.outcome is not None else ()
-
-    @property
-    def _names_tables(self) -> bool:
-        """Return True if a group holds whatever keeps the whole from being complete.
-
-        A table without a group is complete then.
-        """
-        return self.outcome is not None and self.outcome.overview is not None and bool(self._groups)
+        return self.outcome.overview.groups if self.outcome is not None else ()
 
 
 @dataclass(frozen=True)
@@ -185,7 +175,8 @@ def find_point(settings: Settings, asked: PointAsked, say: Say) -> RecoveryPoint
         return RecoveryPoint(slave_id, None, read_ms, None, None, nothing, None, {}, None, None, 0, 0, notices)
     check = Check(Path(), asked.scope, spark_master=asked.spark_master, spark_conf=asked.spark_conf, key=asked.key)
     with ThreadPoolExecutor(1) as pool, no_token_left(), scratch_of(check) as scratch:
-        reading = pool.submit(_read_slave, settings, asked, say, scratch)
+        request = Request(side=SLAVE, wait_s=LEAST_SETTLE_S, hdfs=False)
+        reading = pool.submit(gather, settings, request, say, scratch, reads_again=True)
         with spark_session(asked.spark_master, asked.spark_conf, small=True, is_last=True) as spark:
             slave = reading.result()
             bench = _Bench(table, spark, slave, check, scratch, say)
@@ -196,68 +187,48 @@ def find_point(settings: Settings, asked: PointAsked, say: Say) -> RecoveryPoint
     return _answer(slave_id, read_ms, files, found, beyond, notices)
 
 
-def _read_slave(settings: Settings, asked: PointAsked, say: Say, scratch: Scratch) -> Snapshot:
-    """Return the slave's side, all of whose rows are left in `scratch.near` where Spark's tasks run on this machine."""
-    request = Request(side=SLAVE, wait_s=LEAST_SETTLE_S, hdfs=False)
-    slave = gather(settings, request, say, scratch)
-    if scratch.near is not None and not scratch.near.exists():
-        rest = dataclasses.replace(slave, sources=tuple(one for one in slave.sources if not one.is_read_here))
-        with (
-            closed(read_all(source_of(rest))) as batches,
-            pq.ParquetWriter(scratch.near, STATUS_SCHEMA, store_schema=False) as writer,
-        ):
-            for batch in batches:
-                writer.write_batch(batch)
-    return slave
-
-
+@dataclass(frozen=True)
 class _Bench:
     """Judges published files, all by the same look at the slave."""
 
-    def __init__(
-        self,
-        table: PublishedTable,
-        spark: SparkSession,
-        slave: Snapshot,
-        check: Check,
-        scratch: Scratch,
-        say: Say,
-    ) -> None:
-        self._table = table
-        self._spark = spark
-        self._slave = slave
-        self._slave_rows = slave_rows(spark, slave, scratch)
-        self._check = check
-        self._scratch = scratch
-        self._say = say
+    table: PublishedTable
+    spark: SparkSession
+    slave: Snapshot
+    check: Check
+    scratch: Scratch
+    say: Say
+
+    @cached_property
+    def _slave_rows(self) -> DataFrame | pa.Table:
+        return slave_rows(self.spark, self.slave, self.scratch)
 
     def judge(self, closing: Closing) -> Judgement:
         """Judge a file. One that is not whole, or refused, is unproven."""
-        with tempfile.TemporaryDirectory(prefix="status-tool-", dir=self._scratch.folder) as folder:
+        with tempfile.TemporaryDirectory(prefix="status-tool-", dir=self.scratch.folder) as folder:
             path = Path(folder) / "published.status"
             try:
-                self._table.fetch(closing, path, self._check.key)
+                self.table.fetch(closing, path, self.check.key)
                 return self._judged(closing, path)
             except (StatusFileError, UsageError) as error:
                 return Judgement(closing, error=str(error))
 
     def _judged(self, closing: Closing, path: Path) -> Judgement:
-        with open_status(path, require_side=MASTER, key=self._check.key) as file:
+        with open_status(path, require_side=MASTER, key=self.check.key) as file:
             side = MasterSide(file, file.header)
-            refuse_narrower(file.header, self._check.scope)
-            question = question_in(side, SideFacts(self._slave.header, self._slave.rows), self._check)
-            comparison = Comparison(self._check, question, side, self._slave_rows, path.parent)
-            outcome = comparison.answer(self._spark, self._say, always)
+            refuse_narrower(file.header, self.check.scope)
+            question = question_in(side, SideFacts(self.slave.header, self.slave.rows), self.check)
+            comparison = Comparison(self.check, question, side, self._slave_rows, path.parent)
+            outcome = comparison.answer(self.spark, self.say, always)
             shipped, families = question.shipped, question.queues.families
             return Judgement(closing, file.header, outcome, shipped, families, _skew_ms(side.facts()))
 
     def beyond(self, newest: Judgement) -> Mapping[str, Beyond]:
         """Return what lies beyond, by table, from the heads in the newest usable file and the segments here."""
-        path = self._scratch.folder / "newest.status"
-        self._table.fetch(newest.closing, path)
-        with open_status(path, require_side=MASTER, key=self._check.key) as file:
-            segments = known_segments(self._slave, self._scratch)
-            heads, slave_id = rows_in(file.rows({"stream"})), self._slave.header.cluster_id
+        path = self.scratch.folder / "newest.status"
+        self.table.fetch(newest.closing, path)
+        with open_status(path, require_side=MASTER, key=self.check.key) as file:
+            segments = known_segments(self.slave, self.scratch)
+            heads, slave_id = rows_in(file.rows({"stream"})), self.slave.header.cluster_id
             lacking = {table for table in newest.tables if newest.judged_of(table) is Judged.LACKING}
             return beyond_of(heads, segments, newest.families, slave_id, lacking)
 
@@ -383,12 +354,6 @@ def _down(low: int, at: int, holds: Callable[[int], bool]) -> tuple[int, int]:
     return low, at
 
 
-def words_of_group(group: Group) -> str:
-    """Return a group of problems: what is wrong, with an example of where."""
-    one = group.example
-    return one.detail if one.detail.startswith(group.kind) else f"{group.kind}: {one.detail}"
-
-
 def _words(group: Group) -> str:
     """Return the group in one sentence, with the place and the number of problems."""
     one = group.example
@@ -420,22 +385,18 @@ def beyond_of(
     Sequence ids count entries of all families of a region, and a stream knows how many entries it has: the lesser of
     both is taken. Holes count in tables that are `lacking` something: in others they have been accepted.
     """
-    arrived: dict[tuple[Any, ...], list[Segment]] = {}
+    arrived: dict[StreamKey, list[Segment]] = {}
     found: dict[str, tuple[int | None, int]] = {}
     for row in segments:
         prev = (row["prev"] or 0) if row["table"] in lacking else 0
-        arrived.setdefault(_stream_of(row), []).append(Segment(prev, row["seq"] or 0))
+        arrived.setdefault(key_of(row), []).append(Segment(prev, row["seq"] or 0))
         _note(found, row, 0)
     for row in heads:
         if not (is_shipped(row["via_ids"], slave_id) and families.ships(row["table"], row["family"])):
             continue
-        left = _left(arrived.get(_stream_of(row), ()), row["seq"] or 0)
+        left = _left(arrived.get(key_of(row), ()), row["seq"] or 0)
         _note(found, row, left if row["entries"] is None else min(left, row["entries"]))
     return {table: Beyond(newest, missing) for table, (newest, missing) in found.items()}
-
-
-def _stream_of(row: Row) -> tuple[Any, ...]:
-    return row["region"], row["origin"], row["via"]
 
 
 def _left(segments: Iterable[Segment], head: int) -> int:
@@ -457,7 +418,7 @@ def known_segments(slave: Snapshot, scratch: Scratch) -> Iterator[Row]:
         if file is not None and file.exists():
             batches = pq.read_table(file).to_batches()
             yield from rows_in(batch.filter(pc.equal(batch["kind"], "segment")) for batch in batches)
-    if scratch.near is None or not scratch.near.exists():
+    if not scratch.is_near:
         yield from segment_rows(slave)
 
 

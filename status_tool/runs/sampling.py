@@ -26,8 +26,9 @@ from status_tool.digests.requests import Requests, Sampled
 from status_tool.digests.wire import Query
 from status_tool.errors import StatusToolError
 from status_tool.printable import counted, printable_key
+from status_tool.rules.pruning import key_of
 from status_tool.rules.sides import own_status_table
-from status_tool.runs.file_digests import FiledTable, digest_row, filed_samples
+from status_tool.runs.file_digests import FiledTable, digest_row, filed_tables
 from status_tool.runs.question import Question
 from status_tool.sources import meta
 from status_tool.sources.meta import HostedRegion
@@ -199,7 +200,7 @@ def _tables_of(parts: Iterable[TableRange]) -> str:
 @contextmanager
 def repeating(settings: Settings, rows: Iterable[Row], within_s: float) -> Iterator[Callable[[], Repeated]]:
     """Let the slave digest FILE's samples meanwhile. The yielded function returns the result."""
-    filed = filed_samples(rows)
+    filed = filed_tables(rows, is_whole=False)
     with _beside(lambda stop: repeat(settings, filed, within_s, stop), lambda why: Repeated(problem=why)) as result:
         yield result
 
@@ -246,19 +247,15 @@ def disprove(
     arrived after that. `master_rows` reads FILE's rows of some kinds, `slave_segments` the slave's `segment` rows anew.
     Raises `ConnectionFailed`.
     """
-    found = _contradicted(question, outcome, repeated, filed_samples(master_rows("sample")))
+    found = _contradicted(question, outcome, repeated, filed_tables(master_rows("sample"), is_whole=False))
     sides = [_described(settings, rows) for rows in (master_rows("table"), slave_small)]
     found = {name: table for name, table in found.items() if _keep_the_same(table, *sides)}
     if not found:
         return NO_PROOFS
     again = repeat(settings, found, AGAIN_S)
-    heads = {_stream(row): row["seq"] or -1 for row in master_rows("stream")}
-    newer = {row["table"] for row in slave_segments() if row["seq"] > heads.get(_stream(row), -1)}
+    heads = {key_of(row): row["seq"] or -1 for row in master_rows("stream")}
+    newer = {row["table"] for row in slave_segments() if row["seq"] > heads.get(key_of(row), -1)}
     return differing([part for part in again.unequal if part.table not in newer], master_rows("region"))
-
-
-def _stream(row: Row) -> tuple[object, ...]:
-    return row["region"], row["origin"], row["via"]
 
 
 def _contradicted(
@@ -268,7 +265,7 @@ def _contradicted(
 
     FILE's samples of a table that was written to after the shutdown hold rows that are not in scope.
     """
-    groups = outcome.overview.groups if outcome.overview is not None else ()
+    groups = outcome.overview.groups
     later = outcome.hbase.later if outcome.hbase is not None else ()
     doubted = {group.table for group in groups} | {one.table for one in later} | _written_by_others(outcome, question)
     shutdown_ms = question.master.shutdown_ms

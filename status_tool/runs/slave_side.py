@@ -103,8 +103,8 @@ def _legacy_roots(file: StatusFile) -> tuple[str, ...]:
     return tuple(paths) if len(paths) <= LEGACY_ROOTS else ()
 
 
-def gather(settings: Settings, request: Request, say: Say, scratch: Scratch) -> Snapshot:
-    """Take a snapshot of the slave; if it has few rows, write them to the file `near` at once.
+def gather(settings: Settings, request: Request, say: Say, scratch: Scratch, *, reads_again: bool = False) -> Snapshot:
+    """Take a snapshot of the slave; if it has few rows, or `reads_again` many times, write them to `near` at once.
 
     Spark's Python workers take longer to start than it takes to read a small state table. A bigger one is left to
     them: they read it in parallel, and nothing is held here. What only this process reads is written to `files`.
@@ -112,7 +112,7 @@ def gather(settings: Settings, request: Request, say: Say, scratch: Scratch) -> 
     gathered = snapshot(settings, request, say)
     # Before the files, which may take hours: the events of tables are of the barrier, and segments are to be as well.
     if scratch.near is not None:
-        _write_near(gathered, scratch.near)
+        _write_near(gathered, scratch.near, None if reads_again else NEAR_ROWS)
     if here := tuple(source for source in gathered.sources if source.is_read_here):
         say("reading files")
         with StatusWriter(scratch.files, gathered.header) as writer, closing(read_all(Together(here))) as batches:
@@ -121,15 +121,19 @@ def gather(settings: Settings, request: Request, say: Say, scratch: Scratch) -> 
     return gathered
 
 
-def _write_near(gathered: Snapshot, near: Path) -> None:
+def _write_near(gathered: Snapshot, near: Path, most: int | None) -> None:
     near.unlink(missing_ok=True)
-    rows: list[pa.RecordBatch] = []
-    with closing(read_all(source_of(_left_to_spark(gathered)))) as batches:
+    part, rows = near.with_suffix(".part"), 0
+    with (
+        closing(read_all(source_of(_left_to_spark(gathered)))) as batches,
+        pq.ParquetWriter(part, STATUS_SCHEMA, store_schema=False) as writer,
+    ):
         for batch in batches:
-            rows.append(batch)
-            if sum(part.num_rows for part in rows) > NEAR_ROWS:
+            writer.write_batch(batch)
+            rows += batch.num_rows
+            if most is not None and rows > most:
                 return
-    pq.write_table(pa.Table.from_batches(rows, schema=STATUS_SCHEMA), near, store_schema=False)
+    part.rename(near)
 
 
 def slave_rows(spark: SparkSession, gathered: Snapshot, scratch: Scratch) -> DataFrame | pa.Table:

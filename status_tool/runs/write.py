@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -55,8 +55,8 @@ class Written:
 
     header: Header
     rows: dict[str, int]
-    unsettled: tuple[str, ...] = field(default=())
-    unsampled: str = ""
+    unsettled: tuple[str, ...]
+    unsampled: str
     """Why it holds no samples of rows although they were to be taken; empty if it holds some."""
 
 
@@ -64,7 +64,6 @@ def write_side(
     settings: Settings,
     request: Request,
     path: Path,
-    debug_dir: Path | None,
     say: Say,
     key: SignKey | None = None,
     progress: Progress | None = None,
@@ -107,9 +106,6 @@ def write_side(
             if later:
                 gathered = _with_later_writes_notice(gathered, later)
     prune_witnesses(gathered, say)
-    if debug_dir is not None:
-        with open_status(path, witnessed=True) as written:
-            dump_rows(written.rows(), debug_dir)
     return Written(gathered.header, writer.counts, gathered.unsettled, _unsampled(request, taken))
 
 
@@ -312,12 +308,12 @@ def source_of(gathered: Snapshot, *more: Source) -> Source:
     return Together((PackedRows.of(gathered.rows), gathered.regions, *gathered.sources, *more))
 
 
-def dump_rows(batches: Iterable[pa.RecordBatch], debug_dir: Path) -> None:
-    """Write rows as JSON lines, one file per kind. Raises `OutputError`."""
+def dump_file(path: Path, debug_dir: Path) -> None:
+    """Write a status file's rows as JSON lines, one file per kind. Raises `OutputError`."""
     make_folder(debug_dir)
-    with ExitStack() as files:
+    with open_status(path, witnessed=True) as written, ExitStack() as files:
         streams: dict[str, TextIO] = {}
-        for row in _json_rows(batches):
+        for row in _json_rows(written.rows()):
             kind = row["kind"]
             if kind not in streams:
                 streams[kind] = files.enter_context(atomic_write(debug_dir / f"{kind}.jsonl"))
@@ -333,12 +329,8 @@ def _json_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
 def dump_live(settings: Settings, request: Request, out: TextIO, say: Say) -> None:
     """Print this cluster's own state, written and replicated, as JSON lines."""
     with no_process_left(), no_token_left():
-        _dump(settings, request, out, say)
-
-
-def _dump(settings: Settings, request: Request, out: TextIO, say: Say) -> None:
-    gathered = snapshot(settings, request, say)
-    written = [source for source in gathered.sources if isinstance(source, StateTableSource)]
-    applied = [dataclasses.replace(source, types="su", spooled=()) for source in written]
-    for row in _json_rows(read_all(source_of(gathered, *applied))):
-        out.write(json.dumps(row) + "\n")
+        gathered = snapshot(settings, request, say)
+        written = [source for source in gathered.sources if isinstance(source, StateTableSource)]
+        applied = [dataclasses.replace(source, types="su", spooled=()) for source in written]
+        for row in _json_rows(read_all(source_of(gathered, *applied))):
+            out.write(json.dumps(row) + "\n")

@@ -166,8 +166,10 @@ class Outcome:
     """Which clusters replicate to which, as far as the run knows; None if no peer was recorded."""
     max_problems: int = 100
     """Number of problems, or of groups of them, to be listed."""
-    overview: Overview | None = None
-    """All of it by table and cause; None if it was not requested, as while a run still waits."""
+    is_last: bool = False
+    """True if no round follows: only then the overview is made."""
+    overview: Overview = field(default_factory=lambda: Overview())
+    """All of it by table and cause."""
     shutdown_from: str = ""
     """Source of it, as `Header.shutdown_from`."""
     queued_bytes: int | None = None

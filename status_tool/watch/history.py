@@ -120,7 +120,7 @@ class History:
                     *(*regions, *files, done.lag_ms, outcome and outcome.queued_bytes),
                 ),
             ).lastrowid
-            lines = outcome.overview.tables if outcome is not None and outcome.overview is not None else ()
+            lines = outcome.overview.tables if outcome is not None else ()
             self._database.executemany(
                 "INSERT INTO table_at_fault VALUES (?, ?, ?)",
                 [(number, line.table, str(line.worst)) for line in lines if line.worst is not Status.COMPLETE],

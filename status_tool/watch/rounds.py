@@ -73,9 +73,9 @@ def line_of(done: CheckRound, history: History) -> str:
     if done.outcome is None:
         count = history.errors_in_a_row()
         again = f" ({count} rounds in a row)" if count > 1 else ""
-        return safe(f"{_at(done.started_ms)} no verdict{again}: {done.error}; {took}")
+        return safe(f"{to_second(done.started_ms)} no verdict{again}: {done.error}; {took}")
     # A publisher, or whatever writes FILE, may have ended long ago: the verdict is of then.
-    parts = [f"cut {_at(done.outcome.cut_ms)}"]
+    parts = [f"cut {to_second(done.outcome.cut_ms)}"]
     parts += [_counted(*done.regions, "regions")] * (done.outcome.hbase is not None)
     parts += [_counted(*done.files, "files")] * (done.outcome.hdfs is not None)
     if done.lag_ms:
@@ -84,12 +84,12 @@ def line_of(done: CheckRound, history: History) -> str:
         parts.append(f"tables {_tables(tables)}")
     parts += done.outcome.limits
     since_ms = history.verdict_since_ms()
-    since = f" since {_at(since_ms)}" if since_ms is not None and since_ms != done.started_ms else ""
+    since = f" since {to_second(since_ms)}" if since_ms is not None and since_ms != done.started_ms else ""
     verdict = VERDICT_WORDS[done.outcome.verdict].removeprefix("is ")
-    return safe(f"{_at(done.started_ms)} {verdict}{since}: {'; '.join([*parts, took])}")
+    return safe(f"{to_second(done.started_ms)} {verdict}{since}: {'; '.join([*parts, took])}")
 
 
-def _at(ms: int) -> str:
+def to_second(ms: int) -> str:
     """Format a time to the second, which suffices for a line of a log."""
     return iso(ms).split(".")[0].removesuffix("Z") + "Z"
 
@@ -100,7 +100,7 @@ def _counted(total: int, at_fault: int, noun: str) -> str:
 
 def _tables(since: dict[str, int]) -> str:
     oldest = sorted(since, key=lambda name: (since[name], name))
-    return few([f"{name} (since {_at(since[name])})" for name in oldest], NAMED_TABLES)
+    return few([f"{name} (since {to_second(since[name])})" for name in oldest], NAMED_TABLES)
 
 
 def document_of(done: CheckRound, history: History, number: int) -> dict[str, Any]:

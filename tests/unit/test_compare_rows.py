@@ -203,11 +203,11 @@ def test_rows_that_may_still_change_are_not_compared_before_the_streams(
     """Nor is any table compared twice."""
     compared: list[str] = []
 
-    def compare_one(_stop: object, table: str) -> Result:
+    def compare_one(table: str) -> Result:
         compared.append(table)
         return replace(EQUAL, table=table)
 
-    monkeypatch.setattr(compare_rows, "_by_file", lambda *_: _Way(drained, compare_one, lambda _: {}))
+    monkeypatch.setattr(RowComparison, "_by_file", lambda *_: _Way(drained, compare_one, lambda _: {}))
     monkeypatch.setattr(compare_rows, "_recorded", lambda proofs, *_: proofs)
     scope = SimpleNamespace(max_problems=10)
     question = cast(Question, SimpleNamespace(shipped=QUESTION.shipped, peer={"id": "1"}, scope=scope))

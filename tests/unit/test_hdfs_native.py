@@ -250,7 +250,7 @@ def request(**options: Any) -> Request:
 def test_a_status_file(fake: Path, tmp_path: Path) -> None:
     """Without any web address: the block pool tells which HDFS it is; absent roots are named."""
     put(fake, "data/f", "x")
-    write_side(SETTINGS, request(), tmp_path / "status", None, lambda _: None)
+    write_side(SETTINGS, request(), tmp_path / "status", lambda _: None)
     assert not any(map(is_running, pids(fake)))
     with open_status(tmp_path / "status") as written:
         assert (written.header.hdfs_pool_id, written.header.hdfs_absent) == ("BP-hdfs", ("/absent",))
@@ -312,11 +312,11 @@ def test_an_interrupted_run_leaves_its_journal_and_no_process(
     with monkeypatch.context() as patch:
         patch.setattr("status_tool.runs.write.streams_written_later", interrupted)
         with pytest.raises(Interrupted, match=r"status\.resume: the same command with --resume continues"):
-            write_side(SETTINGS, request(), output, None, lambda _: None)
+            write_side(SETTINGS, request(), output, lambda _: None)
     assert journal_path(output).exists()
     assert not any(map(is_running, pids(fake)))
     before = len(log(fake))
-    write_side(SETTINGS, request(journal=""), output, None, lambda _: None)
+    write_side(SETTINGS, request(journal=""), output, lambda _: None)
     again = sum(line.count("/data/") for line in log(fake)[before:] if line.startswith("K "))
     assert 0 < again < 250
     with open_status(output) as written:

@@ -12,7 +12,6 @@ import pytest
 
 from status_tool.cli import publishing
 from status_tool.cli.main import main
-from status_tool.cli.pointing import PointFiles
 from status_tool.cli.publishing import PublishRound, PublishService, _Publisher
 from status_tool.cli.repeated import RoundParameters
 from status_tool.errors import ConfigurationError, ConnectionFailed, StatusFileError
@@ -366,7 +365,7 @@ def test_lost_takes_the_words_of_the_runbook(monkeypatch: pytest.MonkeyPatch, tm
     """`--since-recovery-point` is what it does anyway; the options of `run` have their meaning."""
     told: list[tuple[Any, Any]] = []
 
-    def tell(_clusters: Any, request: Any, check: Any, *_: Any, **__: Any) -> int:
+    def tell(_master: Any, _slave: Any, request: Any, check: Any, **_: Any) -> int:
         told.append((request, check))
         return 0
 
@@ -394,8 +393,8 @@ def test_the_metrics_of_a_check_are_not_those_of_a_publisher(
     assert service.metrics is None
     told: list[Path | None] = []
 
-    def tell(_settings: Any, _asked: Any, _max_age: Any, files: PointFiles, **_: Any) -> int:
-        told.append(files.metrics)
+    def tell(*_: Any, metrics: Path | None, **__: Any) -> int:
+        told.append(metrics)
         return 0
 
     monkeypatch.setattr("status_tool.cli.pointing.tell", tell)

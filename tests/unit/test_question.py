@@ -209,12 +209,7 @@ def test_the_outcome_tells_who_was_compared() -> None:
     found = question(facts(peer(enabled=False), table("a", f=0)))
     half = HBaseOutcome(Verdict.COMPLETE, Level.EXACT, {})
     outcome = found.answered(Outcome(half, None, (), 0, notices=("from the rules", "from FILE")))
-    assert (outcome.master_cluster_id, outcome.slave_cluster_id, outcome.peer_id, outcome.cut_ms) == (
-        "m",
-        "s",
-        "1",
-        1_000,
-    )
+    assert (outcome.master_cluster_id, outcome.slave_cluster_id, outcome.peer_id) == ("m", "s", "1")
     assert outcome.notices[:2] == ("from FILE", "from the slave")
     assert "disabled" in outcome.notices[2]
     assert outcome.notices[3:] == ("from the rules",)

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from status_tool.cli.pointing import PointFiles, exit_code_of, lines_of, point_document, tell
+from status_tool.cli.pointing import exit_code_of, lines_of, point_document, tell
 from status_tool.errors import StatusFileError
 from status_tool.gather.snapshot import Snapshot
 from status_tool.published.layout import Closing
@@ -156,8 +156,6 @@ def test_a_table_is_complete_only_if_nothing_is_wrong_with_the_run_as_a_whole() 
     assert (with_server.judged_of("a"), with_server.judged_of("b")) == (L, U)
     assert judgement(one, L, group("a"), tables=("a",)).judged_of("b") is U
     assert judgement(one, L, tables=("a",)).judged_of("a") is U
-    no_overview = replace(alone, outcome=replace(cast(Outcome, alone.outcome), overview=None))
-    assert no_overview.judged_of("b") is U
     assert Judgement(one, error="x").judged_of("a") is U
 
 
@@ -409,7 +407,7 @@ def test_the_page_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     ):
         monkeypatch.setattr("status_tool.cli.pointing.find_point", lambda *_, answer=answer: answer)
         file = tmp_path / "point.html"
-        tell(cast(Any, None), cast(Any, None), 1.0, PointFiles(report=file), as_json=False)
+        tell(cast(Any, None), cast(Any, None), 1.0, metrics=None, report=file, as_json=False)
         page = file.read_text()
         assert f'<p class="verdict {style}">' in page
         assert page.count("<svg") == pictures

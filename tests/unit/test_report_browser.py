@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from status_tool.report.html_report import HtmlReporter
+from status_tool.report.page import HtmlReporter
 from status_tool.report.point_page import point_page
 from status_tool.report.reporter import write_report
 from status_tool.vocabulary.outcome import (

@@ -29,7 +29,7 @@ from status_tool.runs.sampling import Repeated
 from status_tool.runs.slave_side import Scratch
 from status_tool.vocabulary.findings import NO_PROOFS, RowProofs
 from status_tool.vocabulary.header import SLAVE, Header
-from status_tool.vocabulary.outcome import HBaseOutcome, Outcome, Overview
+from status_tool.vocabulary.outcome import HBaseOutcome, Outcome
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Evidence, Verdict
 
@@ -70,7 +70,7 @@ class Rounds:
 
     def answer(self, last: Last) -> Outcome:
         outcome = next(self.outcomes)
-        return replace(outcome, overview=Overview((), ())) if last(outcome) else outcome
+        return replace(outcome, is_last=last(outcome))
 
     def run(
         self, master: Master, left_s: float, rows: RowsAsked | None = None, near: Path = Path("/nowhere")

@@ -137,7 +137,7 @@ def test_what_is_said() -> None:
     """Values only on request; names that do not print are escaped."""
     one = Difference(b"r\x1b", b"f", b"q", "other value", 5, 5, b"secret", b"other")
     result = Result("t", TableVerdict.DIFFERS, ("f",), Sums(rows=3, cells_up_to=4), (one,), False)
-    plain, shown = (_document([result], Limits(9), 1, values) for values in (False, True))
+    plain, shown = (_document([result], Limits(9), values) for values in (False, True))
     assert "secret" not in json.dumps(plain)
     assert shown["tables"][0]["differences"][0]["master_value"] == "secret"
     lines = list(_lines([result], False))

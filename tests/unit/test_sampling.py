@@ -23,7 +23,7 @@ from status_tool.digests.wire import REQUEST_TABLES, Query
 from status_tool.errors import ConnectionFailed
 from status_tool.gather.snapshot import Request
 from status_tool.runs import sampling
-from status_tool.runs.file_digests import digest_row, filed_samples, filed_tables
+from status_tool.runs.file_digests import digest_row, filed_tables
 from status_tool.runs.sampling import PER_REGION, RANGES, Repeated, Taken, apart, disprove, picks
 from status_tool.runs.write import Written, _samples, _unsampled
 from status_tool.sources.meta import HostedRegion
@@ -98,9 +98,9 @@ def sample(part: TableRange, value: int = 1) -> Row:
 def test_samples_need_not_tile_the_table() -> None:
     """Other than `digest` rows."""
     rows = [sample(PART), sample(OTHER)]
-    assert set(filed_samples(rows)["t"].ranges) == {PART.interval, OTHER.interval}
+    assert set(filed_tables(rows, is_whole=False)["t"].ranges) == {PART.interval, OTHER.interval}
     assert filed_tables(rows) == {}
-    assert filed_samples([{**rows[0], "detail": "{}"}]) == {}
+    assert filed_tables([{**rows[0], "detail": "{}"}], is_whole=False) == {}
 
 
 class Slave:

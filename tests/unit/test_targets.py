@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from status_tool.cli.run_options import DECLARED
 from status_tool.cli.targets import INPUTS, OUTPUTS
 from status_tool.errors import OutputError
-from status_tool.runs.write import dump_rows
+from status_tool.runs.write import dump_file
 from tests.pair import REPOSITORY, tool_environment, tool_here
 from tests.unit.test_cli import assert_refused
 
@@ -92,8 +93,8 @@ def test_no_input_is_overwritten(proof: Path, name: str) -> None:
     """Whatever it is for."""
     paths = {"status_file": [], "sign_key": ["-i", "f"]}.get(name, ["-i", "f"])
     principal = ["--principal", "p"] if name == "keytab" else []
-    line: list[str | Path] = ["run", *paths, INPUTS[name], proof, *principal, "--report", proof]
-    refused(proof, line, "--report", f"{INPUTS[name]} reads")
+    line: list[str | Path] = ["run", *paths, DECLARED[name].flag, proof, *principal, "--report", proof]
+    refused(proof, line, "--report", f"{DECLARED[name].flag} reads")
 
 
 @pytest.mark.parametrize(
@@ -186,4 +187,4 @@ def test_every_option_that_names_a_file_is_known() -> None:
 def test_a_debug_dir_that_cannot_be_made_is_told(proof: Path) -> None:
     """By `run -m`, too, which dumps what it has written."""
     with pytest.raises(OutputError, match=r"cannot write into master\.status: File exists"):
-        dump_rows([], Path(proof.name))
+        dump_file(Path("none"), Path(proof.name))

@@ -75,13 +75,12 @@ def test_a_folder_that_is_held_stays_until_it_is_let_go() -> None:
 
 LATE = """
 import os, signal, time
-from status_tool.cli import {service}
-from status_tool.cli.signals import end_within, handle_signals
-from status_tool.temporary import temporary_folder
+from status_tool.cli import signals
+from status_tool.cli.repeated import as_service
 
-handle_signals()
-end_within(0.1, {service}._leave)
-with temporary_folder() as folder:
+signals.handle_signals()
+signals.END_S = 0.1
+with as_service() as folder:
     print(folder, folder.is_dir(), flush=True)
     try:
         os.kill(os.getpid(), signal.SIGTERM)
@@ -91,10 +90,8 @@ with temporary_folder() as folder:
 """A service whose usual way to end takes longer than it has."""
 
 
-@pytest.mark.parametrize("service", ["watching", "publishing"])
-def test_a_service_that_has_no_time_left_leaves_no_folder(temporary: Path, service: str) -> None:
-    code = LATE.format(service=service)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+def test_a_service_that_has_no_time_left_leaves_no_folder(temporary: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, timeout=300)
     folder, _, existed = done.stdout.strip().rpartition(" ")
     assert (done.returncode, existed) == (143, "True"), done.stderr
     assert not Path(folder).exists()

@@ -31,7 +31,7 @@ from status_tool.clients.config import Settings
 from status_tool.errors import EXIT_ERROR, ConfigurationError, ConnectionFailed, UsageError
 from status_tool.gather.snapshot import Request
 from status_tool.printable import iso
-from status_tool.report.html_report import HtmlReporter
+from status_tool.report.page import HtmlReporter
 from status_tool.report.timeline import timeline
 from status_tool.runs.check import Check
 from status_tool.spark.settings import SHORT_RUN_BYTES

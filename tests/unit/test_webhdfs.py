@@ -576,14 +576,14 @@ def test_an_interrupted_run_is_resumed(fake: FakeHdfs, tmp_path: Path, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr("status_tool.runs.write.streams_written_later", interrupted)
         with pytest.raises(Interrupted, match=r"status\.resume: the same command with --resume continues"):
-            write_side(settings, request, output, None, lambda _: None)
+            write_side(settings, request, output, lambda _: None)
     assert not output.exists()
     with sqlite3.connect(journal_path(output)) as left:
         known = left.execute("select count(*) from file").fetchone()[0]
     fake.requests.clear()
     again = Request("master", 0, hbase=False, hdfs_paths=("/data",), files=FileOptions(journal=""))
     shown = Recorded()
-    written = write_side(settings, again, output, None, lambda _: None, progress=shown)
+    written = write_side(settings, again, output, lambda _: None, progress=shown)
     assert shown.said == {"files": (15, None)}
     assert written.rows["file"] == 15
     assert known > 3
@@ -592,7 +592,7 @@ def test_an_interrupted_run_is_resumed(fake: FakeHdfs, tmp_path: Path, monkeypat
         found = [row for batch in file.rows({"file"}) for row in batch.to_pylist()]
     assert all(row["checksum"] for row in found)
     shown = Recorded()
-    write_side(settings, again, output, None, lambda _: None, progress=shown)
+    write_side(settings, again, output, lambda _: None, progress=shown)
     assert shown.said == {"files": (15, 15)}, "of as many as the file before held"
     assert [path.name for path in tmp_path.iterdir()] == ["status"]
 
@@ -615,7 +615,7 @@ def test_checksums_of_another_hdfs_or_side_are_not_resumed(fake: FakeHdfs, tmp_p
         journal.add(listed.slice(0, 1))
         journal.close()
         fake.requests.clear()
-        written = write_side(settings, replace(resumed, side=side), output, None, lambda _: None)
+        written = write_side(settings, replace(resumed, side=side), output, lambda _: None)
         assert fake.requests["GETFILECHECKSUM"] == asked, (owner, side)
         said = [notice for notice in written.header.notices if "checksums of 1 file in" in notice]
         assert len(said) == (asked == 15)
@@ -728,7 +728,7 @@ def test_without_resume_nothing_old_is_used(fake: FakeHdfs, tmp_path: Path) -> N
     journal_path(output).write_bytes(b"")
     request = Request("master", 0, hbase=False, hdfs_paths=("/data",))
     settings = Settings(SiteConfig({}), webhdfs_option=(fake.url,))
-    write_side(settings, request, output, None, lambda _: None)
+    write_side(settings, request, output, lambda _: None)
     assert fake.requests["GETFILECHECKSUM"] == 15
     assert [path.name for path in tmp_path.iterdir()] == ["status"]
 
@@ -741,10 +741,10 @@ def test_two_runs_that_write_one_file(fake: FakeHdfs, tmp_path: Path, resume: st
     first = Journal(str(journal_path(output)))
     first.keep_only("first")
     with pytest.raises(OutputError, match=r"in use: another run writes the same FILE"):
-        write_side(settings, replace(request, files=FileOptions(journal=resume)), output, None, lambda _: None)
+        write_side(settings, replace(request, files=FileOptions(journal=resume)), output, lambda _: None)
     assert first.keep_only("first") == 0
     first.close()
-    write_side(settings, request, output, None, lambda _: None)
+    write_side(settings, request, output, lambda _: None)
     assert [path.name for path in tmp_path.iterdir()] == ["status"]
 
 
