@@ -447,31 +447,6 @@ def test_the_user(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert os.environ["HADOOP_USER_NAME"] == "somebody"
 
 
-def test_it_starts_while_the_tool_goes_on(fake: Path) -> None:
-    """Once, whoever asks first; and what keeps it from starting is said where it is asked."""
-    hdfs_native.start_early(SETTINGS, Load(4))
-    endpoint = hdfs_native.rpc_endpoint_of(SETTINGS)
-    assert endpoint is not None
-    wait_until(lambda: len(pids(fake)) == 1, 120, "it has started")
-    NativeHdfs(endpoint, Load(4)).status("/")
-    assert len(pids(fake)) == 1
-    (fake / "cannot-open").touch()
-    hdfs_native.start_early(SETTINGS, Load(5))
-    with pytest.raises(ConnectionFailed, match="cannot open hdfs://fake"):
-        NativeHdfs(endpoint, Load(5)).status("/")
-
-
-def test_it_does_not_start_early_where_nothing_is_known(fake: Path) -> None:
-    """Without RPC addresses, and with Kerberos, whose tickets come first."""
-    hdfs_native.start_early(Settings(SiteConfig({})), Load())
-    hdfs_native.start_early(
-        Settings(SiteConfig({**SETTINGS.site, "hadoop.security.authentication": "kerberos"})), Load()
-    )
-    hdfs_native.start_early(Settings(SETTINGS.site, webhdfs_option=("http://n:1",)), Load())
-    assert not any(thread.name == hdfs_native.EARLY for thread in threading.enumerate())
-    assert pids(fake) == []
-
-
 def test_without_the_jar_what_reads_hdfs_is_compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As an installation that was built without Maven has it: its sources. A full disk looks like a missing jar."""
     package, sources = tmp_path / "status_tool", REPOSITORY / "coprocessor_stubs" / "src" / "main" / "java"
