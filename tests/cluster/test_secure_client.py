@@ -67,7 +67,7 @@ class Secured:
 
     def own_folders(self) -> set[str]:
         """Where tickets of keytabs are kept."""
-        return {name for name in os.listdir(self.temporary) if name.startswith("status-tool-tickets-")}
+        return {name for name in os.listdir(self.temporary) if name.startswith("status-tool-")}
 
     def tool(self, *arguments: str | Path, conf: Path, cache: Path | None = None, **more: str) -> Result:
         """Run it; `cache` is the user's ticket cache."""
