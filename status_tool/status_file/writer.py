@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from status_tool.atomic import AtomicFile, check_target
 from status_tool.errors import OutputError
 from status_tool.status_file.footer import DIGEST_KEY, DIGEST_PATTERN, HEADER_KEY, NO_DIGEST, encode_header
-from status_tool.status_file.signature import NO_SIGNATURE, SIGNATURE_KEY, SIGNATURE_PATTERN, SignKey
+from status_tool.status_file.signature import SIGNATURE_KEY, SIGNATURE_PATTERN, SignKey
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.schema import KINDS, STATUS_SCHEMA
 
@@ -144,7 +144,7 @@ class _ParquetOutput:
 
     def finish(self, header: str, key: SignKey | None) -> None:
         # The places for signature and digest must come last of all that is written: they are filled in afterwards.
-        places = {SIGNATURE_KEY: NO_SIGNATURE} if key else {}
+        places = {SIGNATURE_KEY: NO_DIGEST} if key else {}
         self._writer.add_key_value_metadata({HEADER_KEY: header.encode(), **places, DIGEST_KEY: NO_DIGEST})
         self._guarded(self._close)
         digest = self._sink.digest.hexdigest().encode()
