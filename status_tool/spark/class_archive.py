@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from status_tool.cache import cache_folder, is_ours
 from status_tool.clients.java import java, spark_homes
 from status_tool.errors import ConfigurationError
+from status_tool.spark.cache import cache_folder, is_ours
 
 WRITTEN_S = 120
 """A JVM writes its archive within seconds; one that does not is killed."""
