@@ -8,7 +8,6 @@ import struct
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import islice
 from operator import itemgetter
 from typing import Any
@@ -551,10 +550,5 @@ def _batch(rows: Sequence[NewRow]) -> pa.RecordBatch:
 
 def column_batch(columns: Mapping[str, pa.Array], size: int) -> pa.RecordBatch:
     """Return a batch of the status schema; the columns that are not given are null."""
-    arrays = [columns[name] if name in columns else _nulls(kind, size) for name, kind in _TYPES.items()]
+    arrays = [columns[name] if name in columns else pa.nulls(size, kind) for name, kind in _TYPES.items()]
     return pa.RecordBatch.from_arrays(arrays, schema=STATUS_SCHEMA)
-
-
-@lru_cache(maxsize=64)
-def _nulls(kind: pa.DataType, size: int) -> pa.Array:
-    return pa.nulls(size, kind)
