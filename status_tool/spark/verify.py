@@ -6,7 +6,6 @@ A large check has one in between, which settles the regions that are evidently c
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from contextlib import ExitStack
 from functools import cached_property
 from typing import Any
 
@@ -33,7 +32,6 @@ from status_tool.spark.judge import (
     regions_of,
     rows_of_regions,
 )
-from status_tool.spark.session import small_query
 from status_tool.spark.short_way import Decided, Evident, judge_evident
 from status_tool.spark.small_rows import SMALL_COLUMNS, small_rows
 from status_tool.spark.source import is_read_anew
@@ -70,16 +68,13 @@ class Verification:
         held: HeldRows | None = None,
         left_out: Collection[str] = (),
     ) -> None:
-        """`small`: skip Spark's code generation, as for rows of small files.
+        """`small`: without the short way, as for rows of small files.
 
         `held` are rows of both sides that this process has itself: then it judges them, without an action of Spark.
         `left_out` are tables that are not in question.
         """
         self.session = session
-        self._tuned = ExitStack()
         self._is_small = small
-        if small:
-            self._tuned.enter_context(small_query(session))
         self._headers = (master, slave)
         self._scope = scope
         self._rows = rows
@@ -96,7 +91,6 @@ class Verification:
         for kept in self._kept:
             kept.unpersist()
         self._kept.clear()
-        self._tuned.close()
 
     @cached_property
     def context(self) -> RunContext:
