@@ -53,7 +53,7 @@ def read_legacy(file: BinaryIO, path: str | os.PathLike[str]) -> LegacyStatus:
     if len(data) > MAX_JSON_BYTES:
         raise StatusFileError(f"{name} is too big: JSON status files may have {MAX_JSON_BYTES >> 20} MiB")
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode()
         del data
         return _status(parse_json(text, MAX_JSON_BYTES))
     except json.JSONDecodeError as error:

@@ -184,7 +184,7 @@ def _regular(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def _looks_like_json(file: BinaryIO) -> bool:
-    start = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
+    start = file.read(4096).lstrip()
     file.seek(0)
     return start.startswith(b"{")
 
