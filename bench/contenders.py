@@ -14,7 +14,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -101,6 +101,7 @@ def by_check(folder: Path, passes: int, conf: dict[str, str]) -> Costs:
     from status_tool.spark.counts import overview_of
     from status_tool.spark.held import SMALL_BYTES
     from status_tool.spark.judge import rows_of_regions
+    from status_tool.spark.session import small_query
     from status_tool.spark.verify import Verification
     from status_tool.vocabulary.scope import Scope
     from status_tool.vocabulary.verdicts import Status
@@ -110,7 +111,8 @@ def by_check(folder: Path, passes: int, conf: dict[str, str]) -> Costs:
         ours, theirs = (read_parquet(session, folder / f"{side}.parquet", folder, side) for side in ("master", "slave"))
         small = (folder / "master.parquet").stat().st_size <= SMALL_BYTES
         for _ in range(passes):
-            with closing(Verification(session, ours, theirs, MASTER, SLAVE, scope, small=small)) as check:
+            check = Verification(session, ours, theirs, MASTER, SLAVE, scope, small=small)
+            with small_query(session) if small else nullcontext(), closing(check):
                 with timed() as cost:
                     outcome = check.outcome()
                     decided = cost()

@@ -1,13 +1,4 @@
-"""Errors a user can cause, each with the exit code the contract gives it.
-
-StatusToolError                  one clear line, exit code 2
-├── UsageError                   the arguments do not fit together
-├── ConfigurationError           a site file, endpoint or setting is missing or wrong
-├── ConnectionFailed             Thrift, ZooKeeper or a NameNode cannot be reached
-├── StatusFileError              a status file cannot be read or is refused
-├── OutputError                  a file cannot be written
-└── Interrupted                  Ctrl-C, exit code 130; SIGTERM, 143
-"""
+"""Errors a user can cause, each with the exit code the contract gives it."""
 
 from __future__ import annotations
 

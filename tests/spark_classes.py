@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from status_tool.cache import CACHE_VARIABLE
+from status_tool.spark.cache import CACHE_VARIABLE
 from status_tool.spark.class_archive import jvm_option
 from tests.pair import REPOSITORY
 

@@ -45,8 +45,6 @@ ANY_MASTER = "any"
 """`--published` without a cluster's id."""
 DEFAULT_SAMPLE_S = 5.0
 MAX_SAMPLE_S = 3_600.0
-MANY_FILES_BYTES = 1 << 15
-"""A status file of some hundred files is so large, whose checksums cannot be compressed, and one of as many streams."""
 
 
 @dataclass(frozen=True)
@@ -305,13 +303,8 @@ def _refuse(mode: Mode, one: SimpleNamespace, given: frozenset[str]) -> None:
 
 
 def _begin_early(asked: AskedRun) -> None:
-    """Start the processes that take as long to start as everything else takes to import."""
+    """Start Spark's JVM, which takes as long to start as everything else takes to import."""
     one = asked.options
-    if one.only is not Half.HBASE and one.slave_status is None and _has_many_files(one):
-        from status_tool.clients.hdfs_native import start_early
-        from status_tool.clients.webhdfs import Load
-
-        start_early(asked.settings, Load(rate=one.rate))
     if one.status_file is None:
         return
     take_spark()
@@ -320,17 +313,6 @@ def _begin_early(asked: AskedRun) -> None:
         with loading(jvm.kill), suppress(StatusToolError, OSError):
             wanted = spark_settings_with(one.spark_master, dict(asked.spark_conf), is_short(one.status_file))
             jvm.begin(archived(wanted)[0])
-
-
-def _has_many_files(one: SimpleNamespace) -> bool:
-    """Return True if Hadoop's own client will read the files, to judge by the size of FILE as it is now."""
-    if one.hdfs_client is not None and one.hdfs_client is not HdfsClient.AUTO:
-        return one.hdfs_client is HdfsClient.NATIVE
-    file = one.status_file or one.output
-    try:
-        return file is not None and not one.explain and file.stat().st_size >= MANY_FILES_BYTES
-    except OSError:
-        return False
 
 
 def _lists(named: dict[str, Path | None], as_json: bool) -> dict[str, Path | None]:

@@ -179,7 +179,7 @@ class Settings:
         )
 
     def _thrift_security(self, http: bool) -> dict[str, Any]:
-        """Return the Thrift server: `--thrift`, else that of `hbase.regionserver.thrift.*`, with its protocol."""
+        """Return `principal` and `qops` of a Thrift server that requires Kerberos; nothing for another one."""
         asked = self.site.get(THRIFT_QOP_KEY, "").strip()
         keys = ("hbase.thrift.spnego.principal", THRIFT_PRINCIPAL_KEY) if http else (THRIFT_PRINCIPAL_KEY,)
         if not (self.is_kerberized if http else asked):

@@ -40,8 +40,6 @@ _JVM_OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:
 _ENTRY = struct.Struct(">cqqq?")
 _TYPES = {b"F": "FILE", b"D": "DIRECTORY", b"S": "SYMLINK"}
 FILES_AT_ONCE = 64
-EARLY = "hdfs-start"
-"""The thread that starts the process before it is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,22 +336,6 @@ def _process(endpoint: RpcEndpoint, load: Load) -> _Process:
                 raise ConnectionFailed(f"{WHOSE} is not started again: the run was interrupted")
             found = _PROCESSES[endpoint, load] = _started(endpoint, load)
         return found
-
-
-def start_early(settings: Settings, load: Load) -> None:
-    """Start the Java process in the background. The first request waits for it, or fails with the reason.
-
-    Not with Kerberos: its tickets are made ready when they are needed.
-    """
-    with suppress(StatusToolError):
-        endpoint = rpc_endpoint_of(settings)
-        if endpoint is not None and not settings.is_hadoop_kerberized:
-            threading.Thread(target=_start_quietly, args=(endpoint, load), name=EARLY, daemon=True).start()
-
-
-def _start_quietly(endpoint: RpcEndpoint, load: Load) -> None:
-    with suppress(StatusToolError, RuntimeError):  # no thread can be started any more where the tool is ending
-        _process(endpoint, load)
 
 
 def _command() -> Sequence[str]:

@@ -75,10 +75,8 @@ class Failover(Exception):
     """Another NameNode, or the same one later, may answer."""
 
 
-class NameNodeClient:
-    """Our part of a NameNode's client; precedes one of HdfsCLI's clients among the bases of a class."""
-
-    _request: Callable[..., Any]
+class NameNodeClient(Client):
+    """HdfsCLI's client raising our errors, so that its own error handling never applies."""
 
     def resolve(self, hdfs_path: str) -> str:
         """Return the path unchanged. `#LATEST` is an ordinary name, and no path is relative to a home directory."""
@@ -99,19 +97,14 @@ class NameNodeClient:
 
     def bean(self, name: str) -> dict[str, Any] | None:
         """Return a JMX bean of the same web server; None if it shows none, or not to us."""
-        client: Any = self
         try:
-            response = client._session.get(
-                f"{client.url}/jmx", params={"qry": name}, timeout=client._timeout, allow_redirects=False
+            response = self._session.get(
+                f"{self.url}/jmx", params={"qry": name}, timeout=self._timeout, allow_redirects=False
             )
             beans = json.loads(response.content)["beans"] if response.status_code == 200 else []
         except (requests.RequestException, OSError, ValueError, KeyError, TypeError):
             return None
         return dict(beans[0]) if beans and isinstance(beans[0], dict) else None
-
-
-class _Answers(Client):
-    """HdfsCLI's client raising our errors, so that its own error handling never applies."""
 
     def _request(self, method: str, url: str, **kwargs: Any) -> requests.Response:
         try:
@@ -126,11 +119,11 @@ class _Answers(Client):
         return response
 
 
-class InsecureNameNode(NameNodeClient, _Answers, InsecureClient):
+class InsecureNameNode(NameNodeClient, InsecureClient):
     """A client for clusters without Kerberos, which trust the user name that it gives."""
 
 
-class TokenNameNode(NameNodeClient, _Answers, TokenClient):
+class TokenNameNode(NameNodeClient, TokenClient):
     """A client that authenticates by a delegation token and needs no ticket."""
 
     def _request(self, method: str, url: str, **kwargs: Any) -> Any:

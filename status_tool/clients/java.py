@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import atexit
-import hashlib
 import importlib.util
 import os
 import re
 import shutil
 import subprocess
-import tempfile
-import time
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import IO
 
-from status_tool.cache import cache_folder
 from status_tool.errors import ConfigurationError
 from status_tool.temporary import held_folder
 
@@ -27,8 +21,6 @@ PACKAGE = Path(__file__).parents[1]
 READER = Path("io", "github", "statustool", "hdfs")
 """The Java package that reads HDFS. It needs nothing else of the jar."""
 _COMPILER = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "-proc:none", "-nowarn", "--release", "17")
-_COMPILING, _COMPILED_S = "compiling-", 60
-"""Beginning of the names of folders to compile into, and after how many seconds nobody does any more."""
 _HADOOP = ("hadoop-client-api-*.jar", "hadoop-client-runtime-*.jar", "slf4j-api-*.jar")
 """Hadoop's client as Spark ships it, with all that it needs."""
 
@@ -99,36 +91,19 @@ def hadoop_class_path() -> str:
 def _compiled(hadoop: str) -> Path | None:
     """Return a folder with the classes that read HDFS, compiled from their sources; None if that is not possible.
 
-    An installation without the jar has the sources. Compiling takes about a second, once if there is a cache.
+    An installation without the jar has the sources. Compiling takes about a second.
     """
     places = (PACKAGE.parent / "coprocessor_stubs" / "src" / "main" / "java", PACKAGE / "assets")
     sources = next(filter(None, (sorted((place / READER).glob("[A-Z]*.java")) for place in places)), [])
     if not sources:
         return None
-    cached, key = cache_folder(), hashlib.sha256(b"".join(file.read_bytes() for file in sources)).hexdigest()[:16]
-    kept = None if cached is None else cached / f"reader-{key}"
-    if kept is not None and kept.is_dir():
-        return kept
     compiler = java("Hadoop's own client").resolve().with_name("javac")
     try:
-        folder = held_folder()[0] if cached is None else _folder_in(cached)
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        folder, _ = held_folder()
         subprocess.run([compiler, *_COMPILER, "-cp", hadoop, "-d", folder, *sources], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):
         return None
-    if kept is None:
-        return folder
-    with suppress(OSError):  # another run was faster
-        folder.rename(kept)
-    return kept
-
-
-def _folder_in(cached: Path) -> Path:
-    """Create a folder to compile into, without those that runs which were killed have left."""
-    for left in cached.glob(f"{_COMPILING}*"):
-        if time.time() - left.stat().st_mtime > _COMPILED_S:
-            shutil.rmtree(left, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=_COMPILING, dir=cached))
+    return folder
 
 
 def hbase_class_path(home: Path | None) -> str:

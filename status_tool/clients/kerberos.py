@@ -11,10 +11,7 @@ import atexit
 import importlib
 import ipaddress
 import os
-import secrets
-import shutil
 import socket
-import tempfile
 import threading
 import time
 from contextlib import suppress
@@ -23,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.temporary import held_folder, let_go
 
 TICKETS_VARIABLE = "KRB5CCNAME"
 HOST_PATTERN = "_HOST"
@@ -103,13 +101,14 @@ class _Login:
         self._ended = threading.Event()
         self._checked = False
         self._until = 0.0
-        self._folder = ""
-        self._is_made = False
+        self._held: tuple[Path, int] | None = None
         self._before = os.environ.get(TICKETS_VARIABLE)
         if keytab is not None:
-            # Made with the first ticket: a signal while modules are imported would leave it behind.
-            self._folder = f"{tempfile.gettempdir()}/status-tool-tickets-{secrets.token_hex(8)}"
-            os.environ[TICKETS_VARIABLE] = f"FILE:{self._folder}/tickets"
+            try:
+                self._held = held_folder()
+            except OSError as error:
+                raise ConfigurationError(f"cannot create a folder for Kerberos tickets: {error.strerror}") from None
+            os.environ[TICKETS_VARIABLE] = f"FILE:{self._held[0]}/tickets"
 
     def make_ready(self) -> None:
         """Log in if that has not happened yet, or look at the user's cache."""
@@ -127,10 +126,9 @@ class _Login:
     def end(self) -> None:
         """Remove the tickets."""
         self._ended.set()
-        if not self._folder:
+        if self._held is None:
             return
-        if self._is_made:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        let_go(*self._held)
         if self._before is None:
             os.environ.pop(TICKETS_VARIABLE, None)
         else:
@@ -152,11 +150,10 @@ class _Login:
     def _log_in(self) -> None:
         """Get tickets for the keytab's key. They replace the earlier ones at once."""
         krb5 = package("krb5", "--keytab")
-        file, new = f"{self._folder}/tickets", f"{self._folder}/new"
+        assert self._held is not None
+        folder = self._held[0]
+        file, new = folder / "tickets", folder / "new"
         try:
-            if not self._is_made:
-                os.mkdir(self._folder, 0o700)  # an error where somebody else has made it
-                self._is_made = True
             context = krb5.init_context()
             client = krb5.parse_name_flags(context, self.principal.encode())
             options = krb5.get_init_creds_opt_alloc(context)
@@ -170,7 +167,7 @@ class _Login:
             what = f"cannot log in as {self.principal} with --keytab {self.keytab}"
             raise ConnectionFailed(f"{what}: {_why(error.err_code - _KRB5_BASE, _words(error))}") from None
         except OSError as error:
-            raise ConfigurationError(f"cannot write Kerberos tickets to {self._folder}: {error.strerror}") from None
+            raise ConfigurationError(f"cannot write Kerberos tickets to {folder}: {error.strerror}") from None
         self._until = float(tickets.times.endtime)
 
     def _renew(self) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -23,14 +22,6 @@ _JVM_OPTIONS = ("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _CLIENT_FILE = "ssl-client.xml"
 _TIMEOUT_S = 60.0
 AUTHORITIES, CERTIFICATE = "authorities", "certificate"
-
-
-@dataclass(frozen=True, slots=True)
-class Stores:
-    """Locations of a client's keystores: site files, and the prefix of the properties for each kind of content."""
-
-    files: tuple[str, ...]
-    prefixes: tuple[tuple[str, str], ...]
 
 
 def hdfs_trust(site: SiteConfig, given: Trust) -> Trust:
@@ -78,27 +69,27 @@ def _completed(given: Trust, known: Mapping[str, str], prefixes: Mapping[str, st
     if not open_ones:
         return given
     there = tuple(str(file) for file in files if file.is_file())
-    return Trust(**{**has, **_read(Stores(there, open_ones))})
+    return Trust(**{**has, **_read(there, open_ones)})
 
 
 @lru_cache
-def _read(stores: Stores) -> dict[str, str]:
-    """Return the stores' contents (PEM) by what they hold."""
-    asked = [word for pair in stores.prefixes for word in pair]
+def _read(files: tuple[str, ...], prefixes: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    """Return contents of stores (PEM) by their kind, each with the prefix of its properties in some site files."""
+    asked = [word for pair in prefixes for word in pair]
     launch = [str(java("a Java keystore")), *_JVM_OPTIONS, "-cp", hadoop_class_path(), _MAIN]
-    command = [*launch, *stores.files, "--", *asked]
+    command = [*launch, *files, "--", *asked]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
-        raise _unreadable(stores, f"Java has not read it within {_TIMEOUT_S:g} s") from None
+        raise _unreadable(prefixes, f"Java has not read it within {_TIMEOUT_S:g} s") from None
     if done.returncode != 0:
-        raise _unreadable(stores, (done.stderr.strip().splitlines() or ["no reason given"])[-1])
+        raise _unreadable(prefixes, (done.stderr.strip().splitlines() or ["no reason given"])[-1])
     parts = [part.partition("\n") for part in done.stdout.split("== ")[1:]]
     return {kind: text for kind, _, text in parts}
 
 
-def _unreadable(stores: Stores, why: str) -> ConfigurationError:
-    names = ", ".join(f"{prefix}.location" for _, prefix in stores.prefixes)
+def _unreadable(prefixes: tuple[tuple[str, str], ...], why: str) -> ConfigurationError:
+    names = ", ".join(f"{prefix}.location" for _, prefix in prefixes)
     return ConfigurationError(
         f"cannot read the Java keystore that {names} names in the site files: {why}; correct it, or give --cacert and "
         "--cert (PEM)"

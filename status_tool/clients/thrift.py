@@ -59,12 +59,10 @@ SERVER_ERRORS = (_hbase.IOError, _hbase.IllegalArgument, _hbase.AlreadyExists)
 """Errors that HBase itself answers with, such as that a user lacks a right."""
 
 
-def connect(
-    endpoint: ThriftEndpoint, timeout_ms: int = TIMEOUT_MS, service: Any = _hbase.Hbase
-) -> happybase.Connection:
+def connect(endpoint: ThriftEndpoint, service: Any = _hbase.Hbase) -> happybase.Connection:
     """Open a connection; raises `ConnectionFailed` if nothing answers."""
     try:
-        return _Connection(endpoint, timeout_ms, service)
+        return _Connection(endpoint, service)
     except Rejected as error:
         raise _rejected(endpoint, f"({error})") from None
     except _TRANSPORT_ERRORS as error:
@@ -74,12 +72,12 @@ def connect(
 class _Connection(happybase.Connection):
     """happybase's connection over the transport and protocol of the endpoint's server."""
 
-    def __init__(self, endpoint: ThriftEndpoint, timeout_ms: int, service: Any) -> None:
+    def __init__(self, endpoint: ThriftEndpoint, service: Any) -> None:
         self._endpoint, self._service = endpoint, service
-        super().__init__(endpoint.host, endpoint.port, timeout=timeout_ms)
+        super().__init__(endpoint.host, endpoint.port)
 
     def _refresh_thrift_client(self) -> None:
-        self.transport = _transport(self._endpoint, self.timeout)
+        self.transport = _transport(self._endpoint)
         protocol = TCompactProtocol if self._endpoint.compact else TBinaryProtocol
         self.client = _Client(self._service, protocol(self.transport, decode_response=False))
 
@@ -126,11 +124,11 @@ class _Client(TClient):
         return self._recv(call)
 
 
-def _transport(endpoint: ThriftEndpoint, timeout_ms: int) -> TTransportBase:
-    settings: Any = {"socket_timeout": timeout_ms}
+def _transport(endpoint: ThriftEndpoint) -> TTransportBase:
+    settings: Any = {"socket_timeout": TIMEOUT_MS}
     kind: Any = TSSLSocket if endpoint.tls else TSocket
     if endpoint.http:
-        plain: Any = _HttpTransport(endpoint, timeout_ms)
+        plain: Any = _HttpTransport(endpoint)
     elif endpoint.tls:
         plain = kind(endpoint.host, endpoint.port, ssl_context=tls_context(endpoint.trust), **settings)
     else:
@@ -154,11 +152,11 @@ def _server(endpoint: ThriftEndpoint) -> str:
 class _HttpTransport(TTransportBase):
     """Thrift over HTTP: each message is a POST (thriftpy2's own sets time limits for the whole process)."""
 
-    def __init__(self, endpoint: ThriftEndpoint, timeout_ms: int) -> None:
+    def __init__(self, endpoint: ThriftEndpoint) -> None:
         self._url = f"{'https' if endpoint.tls else 'http'}://{endpoint}/"
         self._endpoint = endpoint
         context = tls_context(endpoint.trust) if endpoint.tls else None
-        self._pool = urllib3.PoolManager(timeout=timeout_ms / 1000, retries=False, ssl_context=context)
+        self._pool = urllib3.PoolManager(timeout=TIMEOUT_MS / 1000, retries=False, ssl_context=context)
         self._request = io.BytesIO()
         self._response = io.BytesIO()
 

@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 
 from urllib3.exceptions import HTTPError
 
-from status_tool.clients.datanodes import KnownDataNodes
 from status_tool.clients.file_client import FileClient, SharedClients
 from status_tool.clients.hdfscli import (
     BUSY,
@@ -126,7 +125,6 @@ class WebHdfs(FileClient):
         self.endpoint = endpoint
         waits = (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
         self._datanodes = Servers(2 * load.concurrency, waits, endpoint.trust)
-        self._known = KnownDataNodes(waits)
         self._namenodes = [
             client_of(url, endpoint.user, 2 * load.concurrency, waits, endpoint.trust, endpoint.token)
             for url in endpoint.urls
@@ -196,8 +194,7 @@ class WebHdfs(FileClient):
 
     def checksum(self, path: str) -> tuple[str, bytes]:
         """Return the algorithm's name and the raw bytes of GETFILECHECKSUM."""
-        data = self._known.get(path, self._limit.wait) or self._from_datanode("GETFILECHECKSUM", path)
-        answer = json.loads(data)["FileChecksum"]
+        answer = json.loads(self._from_datanode("GETFILECHECKSUM", path))["FileChecksum"]
         return answer["algorithm"], bytes.fromhex(answer["bytes"])
 
     def checksums(self, paths: Sequence[str]) -> list[tuple[str, bytes] | Refused]:
@@ -255,10 +252,7 @@ class WebHdfs(FileClient):
                     # The NameNode takes minutes to notice; until then it names another one only by chance.
                     passed_over += 1
                     continue
-                answer = self._follow(location, consume)
-                if op == "GETFILECHECKSUM":
-                    self._known.learn(location, path)
-                return answer
+                return self._follow(location, consume)
             except _DataNodeFailed as failure:
                 avoid, tried = failure.host, tried + 1
                 self._failed[urlsplit(location).netloc] = time.monotonic()
@@ -325,7 +319,6 @@ class WebHdfs(FileClient):
                 # Several threads fail at once: only the first switches, or they would pass over the active one.
                 if self.active == at:
                     self.active = (at + 1) % len(self.endpoint.urls)
-                    self._known.forget()
                 turn += 1
                 all_tried = turn % len(self.endpoint.urls) == 0
                 if all_tried and time.monotonic() >= deadline:

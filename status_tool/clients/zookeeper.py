@@ -347,7 +347,7 @@ def _named(parts: Sequence[str], names: Mapping[str, str]) -> Iterator[str]:
         yield names.get("/".join([*above, part]), part)
 
 
-def parse_cluster_key(key: str, of: ZooKeeperEndpoint | None = None) -> ZooKeeperEndpoint | None:
+def parse_cluster_key(key: str, of: ZooKeeperEndpoint) -> ZooKeeperEndpoint | None:
     """Parse `quorum:port:/znode` as an endpoint; None if it is something else (HBase's ZKConfig.transformClusterKey).
 
     `of` is the cluster that has the peer: HBase uses its znodes' names, its Kerberos and its TLS for the peer, too
@@ -358,10 +358,10 @@ def parse_cluster_key(key: str, of: ZooKeeperEndpoint | None = None) -> ZooKeepe
     if not hosts or not port.isdigit() or not rest:
         return None
     joined = ",".join(host if ":" in host else f"{host}:{port}" for host in hosts.split(","))
-    return replace(of or ZooKeeperEndpoint("", ""), hosts=joined, znode="/" + rest)
+    return replace(of, hosts=joined, znode="/" + rest)
 
 
-def peer_cluster_id(peer: Peer, of: ZooKeeperEndpoint | None = None) -> str | None:
+def peer_cluster_id(peer: Peer, of: ZooKeeperEndpoint) -> str | None:
     """Return the cluster id from the peer's ZooKeeper; None if it does not answer soon."""
     return _of_peer(peer, of, ZooKeeper.cluster_id)
 
@@ -374,7 +374,7 @@ def peer_tables(peer: Peer, of: ZooKeeperEndpoint) -> list[str] | None:
     return _of_peer(peer, of, lambda session: session.children("table"))
 
 
-def _of_peer(peer: Peer, of: ZooKeeperEndpoint | None, read: Callable[[ZooKeeper], Read]) -> Read | None:
+def _of_peer(peer: Peer, of: ZooKeeperEndpoint, read: Callable[[ZooKeeper], Read]) -> Read | None:
     endpoint = parse_cluster_key(peer.cluster_key, of)
     if endpoint is None:
         return None

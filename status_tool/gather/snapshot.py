@@ -308,7 +308,7 @@ def _master_half(settled: _Settled, header: Header, source: StateTableSource) ->
     names = (row["region"] for row in regions.rows("region"))
     replicated = {row["table"]: frozenset(replicated_families(row["detail"]) or ()) for row in small.tables}
     crashed = frozenset(row["origin"] for row in settled.servers if has_crashed(row))
-    existing = codec.Existing.of(names, settled.barrier.issued_ms, small.coverage_ms, replicated, crashed)
+    existing = codec.Existing(codec.packed(names), settled.barrier.issued_ms, small.coverage_ms, replicated, crashed)
     queued, notices = queue_rows(settled.settings, zookeeper)
     # After the queues: HBase deletes them with their peer, and a peer that ships less empties them as well. Then
     # the peer is gone, or its version is one that proves nothing of a server that ended before.

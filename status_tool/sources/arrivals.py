@@ -31,6 +31,7 @@ from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.state_rows import WRITER
 from status_tool.vocabulary.states import FactState
+from status_tool.vocabulary.varint import varint
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -371,10 +372,6 @@ def _body(data: bytes, at: int) -> bytes | None:
     return body if is_whole else None
 
 
-def _signed(zigzag: int) -> int:
-    return (zigzag >> 1) ^ -(zigzag & 1)
-
-
 class _Record:
     """Protobuf's varints, as `ArrivalCodec` writes them."""
 
@@ -384,7 +381,7 @@ class _Record:
     def sets(self) -> Iterator[tuple[ArrivalKey, Entries]]:
         while self._at < len(self._data):
             key = self._key()
-            differences = self._differences(2 * self._number())
+            differences = array("q", (self._signed() for _ in range(2 * self._number())))
             ids, times = array("q", accumulate(differences[::2])), array("q", accumulate(differences[1::2]))
             yield key, Entries.singly(ids, times)
 
@@ -396,9 +393,9 @@ class _Record:
     def _runs(self, count: int) -> Iterator[_Run]:
         last = high = 0
         for _ in range(count):
-            first = last + _signed(self._number())
+            first = last + self._signed()
             last = first + self._number()
-            low = high + _signed(self._number())
+            low = high + self._signed()
             high = low + self._number()
             yield first, last, low, high
 
@@ -413,26 +410,15 @@ class _Record:
         return key
 
     def _number(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self._data[self._at]
-            self._at += 1
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-            shift += 7
+        found = varint(self._data, self._at)
+        assert found is not None  # the record is whole
+        value, self._at = found
+        return value
 
-    def _differences(self, count: int) -> array[int]:
-        """Zigzag; nearly all have one byte."""
-        found = array("q")
-        for _ in range(count):
-            value = self._data[self._at]
-            if value < 0x80:
-                self._at += 1
-            else:
-                value = self._number()
-            found.append(_signed(value))
-        return found
+    def _signed(self) -> int:
+        """Return a number that is written zigzag."""
+        zigzag = self._number()
+        return (zigzag >> 1) ^ -(zigzag & 1)
 
     def _text(self) -> str:
         length = self._number()

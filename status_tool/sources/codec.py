@@ -8,10 +8,8 @@ import struct
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import islice
 from operator import itemgetter
-from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -227,7 +225,7 @@ class Existing:
     """The regions that a master has, and up to when a region that opened must be among them."""
 
     packed: Mapping[str, bytes]
-    """By the first character of their encoded names: the first bytes of each. A few bytes a region, for Spark, too."""
+    """Names, as `packed` has them."""
     until_ms: int
     covered_ms: int | None = None
     """Since when all servers have been tracked, so that the opening of a region that was created later was seen."""
@@ -235,22 +233,6 @@ class Existing:
     """By table, the families of its descriptor that are replicated."""
     crashed: frozenset[int] = frozenset()
     """Servers that crashed and are not pruned: what they wrote last may be asked for."""
-
-    @classmethod
-    def of(
-        cls,
-        regions: Iterable[str],
-        until_ms: int,
-        covered_ms: int | None = None,
-        replicated: Mapping[str, frozenset[str]] = MappingProxyType({}),
-        crashed: frozenset[int] = frozenset(),
-    ) -> Existing:
-        """Pack the first bytes of encoded region names."""
-        packed: defaultdict[str, bytearray] = defaultdict(bytearray)
-        for region in regions:
-            packed[region[:1]] += _prefix(region)
-        names = {first: bytes(some) for first, some in packed.items()}
-        return cls(names, until_ms, covered_ms, dict(replicated), crashed)
 
     def is_covered(self, region_id: int | None) -> bool:
         """Return True if a region was created when all servers were tracked, by its id."""
@@ -260,6 +242,14 @@ class Existing:
         """Return the packed names that begin with this hex digit. Only a sixteenth of all is unpacked at a time."""
         packed = self.packed.get(first, b"")
         return frozenset(packed[at : at + _PREFIX] for at in range(0, len(packed), _PREFIX))
+
+
+def packed(regions: Iterable[str]) -> dict[str, bytes]:
+    """Return the first bytes of encoded names by their first character: a few bytes a region, for Spark, too."""
+    found: defaultdict[str, bytearray] = defaultdict(bytearray)
+    for region in regions:
+        found[region[:1]] += _prefix(region)
+    return {first: bytes(some) for first, some in found.items()}
 
 
 def _prefix(region: str) -> bytes:
@@ -560,10 +550,5 @@ def _batch(rows: Sequence[NewRow]) -> pa.RecordBatch:
 
 def column_batch(columns: Mapping[str, pa.Array], size: int) -> pa.RecordBatch:
     """Return a batch of the status schema; the columns that are not given are null."""
-    arrays = [columns[name] if name in columns else _nulls(kind, size) for name, kind in _TYPES.items()]
+    arrays = [columns[name] if name in columns else pa.nulls(size, kind) for name, kind in _TYPES.items()]
     return pa.RecordBatch.from_arrays(arrays, schema=STATUS_SCHEMA)
-
-
-@lru_cache(maxsize=64)
-def _nulls(kind: pa.DataType, size: int) -> pa.Array:
-    return pa.nulls(size, kind)

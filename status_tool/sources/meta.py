@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, lru_cache, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -59,14 +58,12 @@ def regions(endpoint: ThriftEndpoint, live: Collection[str], state_table: str, o
     of its regions (`MetaCellComparator`), so nothing is held back; without it the table counts as enabled.
     """
     states: dict[str, bool] = {}
-    wanted = cache(lambda table: _wanted(table, state_table, only))
-    hosting = cache(partial(_hosting, frozenset(live)))
+    hosts, ours = frozenset(live), (state_table, f"{state_table}_rows")
     for key, cells in cells_of(scan_pages(endpoint, META, b"", None, [*_HOSTED, b"table:state"])):
         if _is_table_row(cells):
             states[key.decode(errors="replace")] = _enabled(cells)
-        elif (row := _region(key, cells)) is not None and wanted(row["table"]):
-            state = cells.get(_STATE, _OPEN)[0]
-            row["state"], row["server"] = hosting(row["state"], state, _server(cells), states.get(row["table"], True))
+        elif (row := _region(key, cells)) is not None and row["table"] not in ours and only.holds(row["table"]):
+            row["state"], row["server"] = _hosting(row["state"], cells, states.get(row["table"], True), hosts)
             yield row
 
 
@@ -109,11 +106,6 @@ def _hosted(key: bytes, cells: Cells) -> HostedRegion | None:
     return HostedRegion(*place, row["region_id"], opened[1])
 
 
-def _wanted(table: str, state_table: str, only: TableFilter) -> bool:
-    ours = (state_table, f"{state_table}_rows")
-    return table not in ours and only.holds(table)
-
-
 def _is_table_row(cells: Cells) -> bool:
     return b"table:state" in cells and b"info:regioninfo" not in cells
 
@@ -134,7 +126,7 @@ def _region(key: bytes, cells: Cells) -> NewRow | None:
         return None
     return {
         "kind": "region",
-        "table": _table(info.table_name.namespace, info.table_name.qualifier),
+        "table": full_name(info.table_name.namespace.decode(), info.table_name.qualifier.decode()),
         # The key is `table,start,id.encoded.` (RegionInfo.encodeRegionName).
         "region": key.rstrip(b".").rpartition(b".")[2].decode(errors="replace"),
         "start_key": info.start_key,
@@ -144,15 +136,11 @@ def _region(key: bytes, cells: Cells) -> NewRow | None:
     }
 
 
-@lru_cache
-def _table(namespace: bytes, name: bytes) -> str:
-    return full_name(namespace.decode(), name.decode())
-
-
 def _hosting(
-    live: Collection[str], was: RegionState | None, state: bytes, server: str | None, enabled: bool
+    was: RegionState | None, cells: Cells, enabled: bool, live: Collection[str]
 ) -> tuple[RegionState, str | None]:
-    """Return the state of a region and its server. Few regions differ in all that these follow from."""
+    """Return the state of a region and its server."""
+    state, server = cells.get(_STATE, _OPEN)[0], _server(cells)
     if was == RegionState.SPLIT or state in (b"SPLIT", b"MERGED"):
         return RegionState.SPLIT, None
     if not enabled:
@@ -167,13 +155,8 @@ def _server(cells: Cells) -> str | None:
     address, startcode = cells.get(b"info:server"), cells.get(b"info:serverstartcode")
     if address is None or startcode is None or len(startcode[0]) != 8:
         return None
-    return _server_name(address[0], startcode[0])
-
-
-@lru_cache
-def _server_name(address: bytes, startcode: bytes) -> str:
-    host, _, port = address.decode(errors="replace").rpartition(":")
-    return f"{host},{port},{int.from_bytes(startcode, 'big')}"
+    host, _, port = address[0].decode(errors="replace").rpartition(":")
+    return f"{host},{port},{int.from_bytes(startcode[0], 'big')}"
 
 
 def table_families(

@@ -12,7 +12,6 @@ import atexit
 import contextlib
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
 import zlib
@@ -20,8 +19,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from status_tool.cache import cache_folder, is_ours
-from status_tool.clients.java import spark_homes
+from status_tool.clients.java import java, spark_homes
+from status_tool.errors import ConfigurationError
+from status_tool.spark.cache import cache_folder, is_ours
 
 WRITTEN_S = 120
 """A JVM writes its archive within seconds; one that does not is killed."""
@@ -123,14 +123,12 @@ def _drop_others(archive: Path) -> None:
             file.unlink(missing_ok=True)
 
 
-def _java() -> Path | None:
+def _release() -> Path | None:
     """Return the JDK's `release` file; None if it is too old to write an archive, or unknown."""
-    home = os.environ.get("JAVA_HOME")
-    java = Path(home, "bin", "java") if home else Path(shutil.which("java") or "java")
-    release = java.resolve().parents[1] / "release"
     try:
+        release = java("Spark").resolve().parents[1] / "release"
         version = next(line for line in release.read_text().splitlines() if line.startswith("JAVA_VERSION="))
-    except (OSError, StopIteration, UnicodeDecodeError):
+    except (ConfigurationError, OSError, StopIteration, UnicodeDecodeError):
         return None
     major = version.partition('"')[2].partition(".")[0]
     return release if major.isdigit() and int(major) >= _OLDEST_JDK else None
@@ -143,7 +141,7 @@ def start_key(what: str) -> str | None:
 
     None where either is not there, or the JDK too old to write an archive.
     """
-    release, homes = _java(), spark_homes()
+    release, homes = _release(), spark_homes()
     if release is None or not homes:
         return None
     jars = homes[0] / "jars"

@@ -19,7 +19,6 @@ from status_tool.sources.interface import Source
 from status_tool.spark import source as spark_source
 from status_tool.spark.settings import runs_here
 from status_tool.status_file.reader import StatusFile
-from status_tool.status_file.writer import conform
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 
 _ARCHIVE = "status_tool.zip"
@@ -79,5 +78,4 @@ class SentFile(Source):
     def read(self, partition: int) -> Iterator[pa.RecordBatch]:
         """Yield one row group; the file's digest was checked before it was sent."""
         with pq.ParquetFile(SparkFiles.get(self.name)) as parquet:
-            for batch in parquet.iter_batches(_BATCH_ROWS, row_groups=[partition], use_threads=False):
-                yield conform(batch)
+            yield from parquet.iter_batches(_BATCH_ROWS, row_groups=[partition], use_threads=False)

@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from status_tool.atomic import atomic_write
-from status_tool.cache import cache_folder, is_ours
 from status_tool.clients.java import java, spark_homes
+from status_tool.spark.cache import cache_folder, is_ours
 from status_tool.spark.class_archive import start_key
 from status_tool.spark.settings import JVM_OPTIONS
 

@@ -30,7 +30,7 @@ def with_crc(
     The executors read the files, or this process does (`reads_alone`); what it has read is put into `folder`, which
     must exist as long as the rows are used.
     """
-    rows = check.slave_rows
+    rows = check.slave_df
     asked = F.col("code").isin("algorithm", "no-checksum") & F.col("master.crc32c").isNotNull()
     undecided = check.files().where(asked).select("path")
     is_file = F.col("kind") == "file"

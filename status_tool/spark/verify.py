@@ -6,7 +6,6 @@ A large check has one in between, which settles the regions that are evidently c
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from contextlib import ExitStack
 from functools import cached_property
 from typing import Any
 
@@ -33,7 +32,6 @@ from status_tool.spark.judge import (
     regions_of,
     rows_of_regions,
 )
-from status_tool.spark.session import small_query
 from status_tool.spark.short_way import Decided, Evident, judge_evident
 from status_tool.spark.small_rows import SMALL_COLUMNS, small_rows
 from status_tool.spark.source import is_read_anew
@@ -70,16 +68,13 @@ class Verification:
         held: HeldRows | None = None,
         left_out: Collection[str] = (),
     ) -> None:
-        """`small`: skip Spark's code generation, as for rows of small files.
+        """`small`: without the short way, as for rows of small files.
 
         `held` are rows of both sides that this process has itself: then it judges them, without an action of Spark.
         `left_out` are tables that are not in question.
         """
-        self._session = session
-        self._tuned = ExitStack()
+        self.session = session
         self._is_small = small
-        if small:
-            self._tuned.enter_context(small_query(session))
         self._headers = (master, slave)
         self._scope = scope
         self._rows = rows
@@ -89,14 +84,13 @@ class Verification:
         self._queues = (queues if self._level != Evidence.TIMESTAMPS else None) or QueueFacts()
         self._kept: list[DataFrame] = []
         self._later: tuple[LaterWrites, ...] = ()
-        self._master_df, self._slave_df = self._keep(master_df), self._keep(slave_df)
+        self._master_df, self.slave_df = self._keep(master_df), self._keep(slave_df)
 
     def close(self) -> None:
         """Release what was kept."""
         for kept in self._kept:
             kept.unpersist()
         self._kept.clear()
-        self._tuned.close()
 
     @cached_property
     def context(self) -> RunContext:
@@ -110,7 +104,7 @@ class Verification:
             return [], [], []
         if self._held is not None:
             return self._held.master, self._held.slave, table_ages(self._held.master)
-        return small_rows(self._master_df, self._slave_df, self._not_asked)
+        return small_rows(self._master_df, self.slave_df, self._not_asked)
 
     @property
     def _level(self) -> str:
@@ -122,7 +116,7 @@ class Verification:
         tally, found = self._counted() if self._held is None else tally_of(self._held_regions, self._held_files)
         self._later = later_writes(tally.later)
         if context.check_hdfs:
-            tally.entries = self._held.entries if self._held else _entries(self._master_df, self._slave_df)
+            tally.entries = self._held.entries if self._held else _entries(self._master_df, self.slave_df)
         return conclude(context, tally, found)
 
     def _counted(self) -> tuple[Tally, list[Finding]]:
@@ -177,7 +171,7 @@ class Verification:
         """The short way pays where compiling its plan does."""
         if self._is_small:
             return None
-        return judge_evident(self._session, self._master_df, self._slave_df, self._left_out, self.context)
+        return judge_evident(self.session, self._master_df, self.slave_df, self._left_out, self.context)
 
     @cached_property
     def _left_out(self) -> list[str]:
@@ -201,14 +195,14 @@ class Verification:
         if self._held is None or not self.context.check_hdfs:
             return []
         # Which files are in question, and under which paths, Spark says.
-        rows = collected(rows_of_files(self._master_df, self._slave_df), by="path")
+        rows = collected(rows_of_files(self._master_df, self.slave_df), by="path")
         return list(judge_files(rows, self.context.master.cut_ms))
 
     @cached_property
     def regions(self) -> DataFrame:
         """One row per region in scope."""
         if self._held is not None:
-            return frame_of_records(self._session, self._held_regions, REGION_SCHEMA)
+            return frame_of_records(self.session, self._held_regions, REGION_SCHEMA)
         return self._judged(self._region_rows)
 
     @cached_property
@@ -219,7 +213,7 @@ class Verification:
         if self._few_in_doubt is None:
             # Their rows are few bytes, which Spark would give to one task, and much work.
             return self._judged(self._rows_in_doubt(self._evident), self.parallelism)
-        return frame_of_records(self._session, self._few_in_doubt, REGION_SCHEMA)
+        return frame_of_records(self.session, self._few_in_doubt, REGION_SCHEMA)
 
     @cached_property
     def _few_in_doubt(self) -> list[JudgedRegion] | None:
@@ -230,12 +224,12 @@ class Verification:
         return list(judge_regions(rows, self.context))
 
     def _rows_in_doubt(self, evident: Evident) -> DataFrame:
-        sides = (evident.in_doubt_of(self._master_df, MASTER), evident.in_doubt_of(self._slave_df, SLAVE))
+        sides = (evident.in_doubt_of(self._master_df, MASTER), evident.in_doubt_of(self.slave_df, SLAVE))
         return rows_of_regions(*sides, self._left_out)
 
     @property
     def _region_rows(self) -> DataFrame:
-        return rows_of_regions(self._master_df, self._slave_df, self._left_out)
+        return rows_of_regions(self._master_df, self.slave_df, self._left_out)
 
     def _judged(self, rows: DataFrame, tasks: int | None = None) -> DataFrame:
         """Persisted, because the overview uses them again and judging is expensive."""
@@ -249,23 +243,13 @@ class Verification:
     def files(self) -> DataFrame:
         """Return one row per path of either side."""
         if self._held is not None:
-            return frame_of_records(self._session, self._held_files, FILE_SCHEMA)
-        return files_of(rows_of_files(self._master_df, self._slave_df), self.context.master.cut_ms)
-
-    @property
-    def session(self) -> SparkSession:
-        """Session that the check runs in."""
-        return self._session
+            return frame_of_records(self.session, self._held_files, FILE_SCHEMA)
+        return files_of(rows_of_files(self._master_df, self.slave_df), self.context.master.cut_ms)
 
     @property
     def parallelism(self) -> int:
         """Number of tasks that run at once."""
-        return self._session.sparkContext.defaultParallelism
-
-    @property
-    def slave_rows(self) -> DataFrame:
-        """The slave's rows, as they are kept."""
-        return self._slave_df
+        return self.session.sparkContext.defaultParallelism
 
     def servers(self) -> list[dict[str, Any]]:
         """Return the `server` rows of both sides, with `side` and, for the master's, why an origin is not settled."""

@@ -16,7 +16,7 @@ from status_tool.vocabulary.verdicts import Evidence
 HEADER_KEY = b"status-tool"
 DIGEST_KEY = b"status-tool-digest"
 NO_DIGEST = b"0" * 64
-"""The placeholder for the digest while it is computed."""
+"""The placeholder for the digest, and for a signature, while it is computed."""
 
 # Thrift's compact protocol writes a KeyValue's value as: field header 0x18, length 64 = 0x40, the bytes.
 # No JSON text can hold the byte 0x18, and no other outside text gets into the footer (the writer keeps

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sized
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, BinaryIO, Self
 
 import pyarrow as pa
@@ -20,15 +20,17 @@ from status_tool.errors import OutputError, StatusFileError
 from status_tool.printable import counted, safe
 from status_tool.status_file.footer import parse_json, time_ms
 from status_tool.status_file.signature import SignKey
-from status_tool.status_file.writer import RowWriter, StatusWriter, conform, split_kinds
+from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import MASTER, Header
 from status_tool.vocabulary.names import is_legacy_name
+from status_tool.vocabulary.schema import STATUS_SCHEMA, NewRow, Row
 from status_tool.vocabulary.selection import strip_uri
 from status_tool.vocabulary.verdicts import Evidence
 
 MAX_JSON_BYTES = 256 << 20
 """The format must be parsed whole; anything bigger belongs in a Parquet status file."""
 _BATCH_ROWS = 65_536
+_COLUMNS = ["kind", "region", "write_ms", "path", "algorithm", "checksum"]
 
 _CHECKSUM = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]*):((?:[0-9A-Fa-f]{2}){1,64})")
 
@@ -51,7 +53,7 @@ def read_legacy(file: BinaryIO, path: str | os.PathLike[str]) -> LegacyStatus:
     if len(data) > MAX_JSON_BYTES:
         raise StatusFileError(f"{name} is too big: JSON status files may have {MAX_JSON_BYTES >> 20} MiB")
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode()
         del data
         return _status(parse_json(text, MAX_JSON_BYTES))
     except json.JSONDecodeError as error:
@@ -140,21 +142,16 @@ def legacy_header(status: LegacyStatus, modified_ms: int) -> Header:
 
 def legacy_rows(status: LegacyStatus) -> Iterator[pa.RecordBatch]:
     """Yield a `stream` row for each region (region and write_ms only) and a `file` row for each file."""
-    regions = iter(status.regions.items())
-    while chunk := list(islice(regions, _BATCH_ROWS)):
-        names, written = zip(*chunk, strict=True)
-        yield _batch("stream", region=pa.array(names), write_ms=pa.array(written, pa.int64()))
-    files = iter(status.files.items())
-    while part := list(islice(files, _BATCH_ROWS)):
-        paths, sums = zip(*part, strict=True)
-        algorithms, checksums = zip(*sums, strict=True)
-        columns = {"path": paths, "algorithm": algorithms, "checksum": checksums}
-        yield _batch("file", **{name: pa.array(values) for name, values in columns.items()})
-
-
-def _batch(kind: str, **columns: pa.Array) -> pa.RecordBatch:
-    rows = len(next(iter(columns.values())))
-    return conform(pa.RecordBatch.from_pydict({"kind": pa.array([kind] * rows), **columns}))
+    streams: Iterator[NewRow] = (
+        {"kind": "stream", "region": region, "write_ms": written} for region, written in status.regions.items()
+    )
+    files: Iterator[NewRow] = (
+        {"kind": "file", "path": path, "algorithm": algorithm, "checksum": checksum}
+        for path, (algorithm, checksum) in status.files.items()
+    )
+    rows = chain(streams, files)
+    while some := list(islice(rows, _BATCH_ROWS)):
+        yield pa.RecordBatch.from_pylist(some, STATUS_SCHEMA)
 
 
 class LegacyWriter:
@@ -224,37 +221,30 @@ class LegacyWriter:
                     f" write a Parquet FILE, with a name that does not end in .json, or --only {other}"
                 )
 
-    def write(self, rows: pa.RecordBatch | pa.Table) -> None:
+    def write(self, rows: pa.RecordBatch) -> None:
         """Take rows of any kinds in any order."""
-        for batch in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
-            for kind, part in split_kinds(conform(batch)):
-                if kind == "stream":
-                    self._take_streams(part)
-                elif kind == "file":
-                    self._take_files(part)
+        for row in rows.select(_COLUMNS).to_pylist():
+            if row["kind"] == "stream" and row["region"] is not None and row["write_ms"] is not None:
+                self._regions[row["region"]] = max(row["write_ms"], self._regions.get(row["region"], 0))
+            elif row["kind"] == "file":
+                self._take_file(row)
 
-    def _take_streams(self, batch: pa.RecordBatch) -> None:
-        regions = batch.column("region").to_pylist()
-        for region, written in zip(regions, batch.column("write_ms").to_pylist(), strict=True):
-            if region is not None and written is not None:
-                self._regions[region] = max(written, self._regions.get(region, 0))
-
-    def _take_files(self, batch: pa.RecordBatch) -> None:
-        columns = (batch.column(name).to_pylist() for name in ("path", "algorithm", "checksum"))
-        for path, algorithm, checksum in zip(*columns, strict=True):
-            text = f"{algorithm}:{checksum}"
-            if path is None or algorithm is None or checksum is None or not _CHECKSUM.fullmatch(text):
-                self._unchecked += 1
-                self._example = self._example or str(path)
-            else:
-                self._files[path] = text
+    def _take_file(self, row: Row) -> None:
+        text = f"{row['algorithm']}:{row['checksum']}"
+        if row["algorithm"] is None or row["checksum"] is None or not _CHECKSUM.fullmatch(text):
+            self._unchecked += 1
+            self._example = self._example or row["path"]
+        else:
+            self._files[row["path"]] = text
 
 
 def _listed(first: str, of: Sized) -> str:
     return f"{safe(first)}{', …' if len(of) > 1 else ''}"
 
 
-def open_writer(path: str | os.PathLike[str], header: Header, key: SignKey | None = None) -> RowWriter:
+def open_writer(
+    path: str | os.PathLike[str], header: Header, key: SignKey | None = None
+) -> StatusWriter | LegacyWriter:
     """Return the writer for `path`: the original's JSON for a name that ends in `.json`, else Parquet.
 
     With a `key` the file is signed, which JSON cannot be.

@@ -34,7 +34,7 @@ from status_tool.status_file.footer import (
 )
 from status_tool.status_file.legacy import legacy_header, legacy_rows, read_legacy
 from status_tool.status_file.signature import SIGNATURE_PATTERN, SignKey
-from status_tool.status_file.writer import StatusWriter, conform
+from status_tool.status_file.writer import StatusWriter
 from status_tool.temporary import held_folder, let_go
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.schema import FORMAT_VERSION, STATUS_SCHEMA
@@ -82,7 +82,7 @@ class StatusFile:
                         wanted = pa.array(sorted(kinds), pa.string())
                         batch = batch.filter(pc.is_in(batch.column("kind"), value_set=wanted))
                     if batch.num_rows:
-                        yield conform(batch)
+                        yield batch
         except _PARQUET_ERRORS as error:
             raise _refusal(self.path, "has been altered or damaged: its rows cannot be read") from error
 
@@ -184,7 +184,7 @@ def _regular(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def _looks_like_json(file: BinaryIO) -> bool:
-    start = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
+    start = file.read(4096).lstrip()
     file.seek(0)
     return start.startswith(b"{")
 

@@ -18,7 +18,6 @@ from status_tool.errors import ConfigurationError
 from status_tool.printable import safe
 
 SIGNATURE_KEY = b"status-tool-signature"
-NO_SIGNATURE = b"0" * 64
 SIGNATURE_PATTERN = re.compile(re.escape(SIGNATURE_KEY) + rb"\x18\x40([0-9a-f]{64})")
 """Pattern like `DIGEST_PATTERN` of the header: no JSON text can hold these bytes."""
 

@@ -7,7 +7,7 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterator
-from typing import Protocol, Self
+from typing import Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from status_tool.atomic import AtomicFile, check_target
 from status_tool.errors import OutputError
 from status_tool.status_file.footer import DIGEST_KEY, DIGEST_PATTERN, HEADER_KEY, NO_DIGEST, encode_header
-from status_tool.status_file.signature import NO_SIGNATURE, SIGNATURE_KEY, SIGNATURE_PATTERN, SignKey
+from status_tool.status_file.signature import SIGNATURE_KEY, SIGNATURE_PATTERN, SignKey
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.schema import KINDS, STATUS_SCHEMA
 
@@ -24,7 +24,6 @@ ROW_GROUP_ROWS = 131_072
 ROW_GROUP_BYTES = 64 << 20
 BUFFERED_BYTES = 128 << 20
 """Bound on what all kinds together hold back; the fullest kind is written when it is exceeded."""
-_COMPACT_AFTER = 128
 _READ_BYTES = 1 << 20
 
 # Few distinct values in a row group: elsewhere a dictionary would be built only to be thrown away.
@@ -33,21 +32,6 @@ _DICTIONARY = ["kind", "table", "origin", "via", "via_ids", "state", "server", "
 _SORTED = frozenset({"region", "fact", "stream"})
 ORDER = [(name, "ascending") for name in ("table", "start_key", "region", "origin", "via", "family")]
 """They come in any order. Sorted, most columns of one file are the same bytes as those of the file before."""
-
-
-class RowWriter(Protocol):
-    """The master run's output: Parquet or the original's JSON."""
-
-    header: Header
-
-    @property
-    def counts(self) -> dict[str, int]: ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None: ...
-
-    def write(self, rows: pa.RecordBatch | pa.Table) -> None: ...
 
 
 class StatusWriter:
@@ -85,10 +69,9 @@ class StatusWriter:
             self._buffers.clear()
 
     def write(self, rows: pa.RecordBatch | pa.Table) -> None:
-        """Take rows of any kinds in any order; columns that are left out are null."""
-        batches = rows.to_batches() if isinstance(rows, pa.Table) else [rows]
-        for batch in batches:
-            for kind, part in split_kinds(conform(batch)):
+        """Take rows of any kinds in any order."""
+        for batch in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
+            for kind, part in _split_kinds(batch):
                 self._take(kind, part)
 
     def _take(self, kind: str, batch: pa.RecordBatch) -> None:
@@ -121,8 +104,7 @@ class _Buffer:
     """Rows of one kind that wait for a row group of a decent size."""
 
     def __init__(self) -> None:
-        self._small: list[pa.RecordBatch] = []
-        self._chunks: list[pa.RecordBatch] = []
+        self._batches: list[pa.RecordBatch] = []
         self.rows = 0
         self.bytes = 0
 
@@ -133,15 +115,11 @@ class _Buffer:
     def add(self, batch: pa.RecordBatch) -> None:
         self.rows += batch.num_rows
         self.bytes += batch.nbytes
-        self._small.append(batch)
-        # Thousands of one-row batches would cost far more in bookkeeping than their rows.
-        if len(self._small) >= _COMPACT_AFTER:
-            self._chunks.extend(pa.Table.from_batches(self._small).combine_chunks().to_batches())
-            self._small.clear()
+        self._batches.append(batch)
 
     def drain(self) -> pa.Table:
-        table = pa.Table.from_batches([*self._chunks, *self._small], schema=STATUS_SCHEMA)
-        self._small, self._chunks, self.rows, self.bytes = [], [], 0, 0
+        table = pa.Table.from_batches(self._batches, schema=STATUS_SCHEMA)
+        self._batches, self.rows, self.bytes = [], 0, 0
         return table
 
 
@@ -166,7 +144,7 @@ class _ParquetOutput:
 
     def finish(self, header: str, key: SignKey | None) -> None:
         # The places for signature and digest must come last of all that is written: they are filled in afterwards.
-        places = {SIGNATURE_KEY: NO_SIGNATURE} if key else {}
+        places = {SIGNATURE_KEY: NO_DIGEST} if key else {}
         self._writer.add_key_value_metadata({HEADER_KEY: header.encode(), **places, DIGEST_KEY: NO_DIGEST})
         self._guarded(self._close)
         digest = self._sink.digest.hexdigest().encode()
@@ -235,28 +213,7 @@ class _HashingSink(io.BufferedIOBase):
             self._buffered.flush()
 
 
-def conform(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return `batch` with exactly the columns of `STATUS_SCHEMA`; ValueError where it cannot be."""
-    if not batch.schema.equals(STATUS_SCHEMA):
-        unknown = sorted(set(batch.schema.names) - set(STATUS_SCHEMA.names))
-        if unknown:
-            raise ValueError(f"no columns of a status file: {', '.join(unknown)}")
-        columns = [_column(batch, field) for field in STATUS_SCHEMA]
-        batch = pa.RecordBatch.from_arrays(columns, schema=STATUS_SCHEMA)
-    if batch.column("kind").null_count:
-        raise ValueError("a row of a status file has no kind")
-    return batch
-
-
-def _column(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
-    index = batch.schema.get_field_index(field.name)
-    if index < 0:
-        return pa.nulls(batch.num_rows, field.type)
-    column = batch.column(index)
-    return column if column.type == field.type else column.cast(field.type)
-
-
-def split_kinds(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+def _split_kinds(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Yield the rows of each kind in `batch`; ValueError for an unknown kind."""
     kinds = pc.unique(batch.column("kind")).to_pylist()
     for kind in kinds:

@@ -16,13 +16,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from status_tool.cache import CACHE_VARIABLE
 from status_tool.clients.config import Settings, load_site
 from status_tool.clients.delegation_tokens import delegated, no_token_left
 from status_tool.clients.tls import read_trust
 from status_tool.clients.webhdfs import WebHdfs
 from status_tool.errors import ConnectionFailed
 from status_tool.sources.hdfs_files import endpoint_of
+from status_tool.spark.cache import CACHE_VARIABLE
 from status_tool.status_file.reader import open_status
 from tests.lab import Cluster, Kdc, Lab, Security
 from tests.lab.config import write_site
@@ -67,7 +67,7 @@ class Secured:
 
     def own_folders(self) -> set[str]:
         """Where tickets of keytabs are kept."""
-        return {name for name in os.listdir(self.temporary) if name.startswith("status-tool-tickets-")}
+        return {name for name in os.listdir(self.temporary) if name.startswith("status-tool-")}
 
     def tool(self, *arguments: str | Path, conf: Path, cache: Path | None = None, **more: str) -> Result:
         """Run it; `cache` is the user's ticket cache."""

@@ -347,10 +347,7 @@ def test_rate_while_executors_come_and_go(pair: Pair, spark: Standalone, tmp_pat
 
 @contextmanager
 def counting_proxy(target: str) -> Iterator[tuple[str, list[float]]]:
-    """A web server before the NameNode's and the DataNode's; when (monotonic) it was asked for what a rate counts.
-
-    A file's checksum counts once, whether the NameNode was asked for a redirect or not: the DataNode asks it.
-    """
+    """A web server before the NameNode's and the DataNode's; when (monotonic) the NameNode was asked."""
     asked: list[float] = []
     datanodes: list[str] = []
 
@@ -359,7 +356,7 @@ def counting_proxy(target: str) -> Iterator[tuple[str, list[float]]]:
 
         def do_GET(self) -> None:
             is_redirected = "namenoderpcaddress=" in self.path
-            if is_redirected or ("op=" in self.path and "op=GETFILECHECKSUM" not in self.path):
+            if "op=" in self.path and not is_redirected:
                 asked.append(time.monotonic())
             server = datanodes[0] if is_redirected else target
             answer = requests.get(server + self.path, timeout=60, allow_redirects=False)

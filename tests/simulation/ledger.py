@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from status_tool.rules.content import Files, Tenure, parse_tenure
 from status_tool.rules.custody import Place, Places
-from status_tool.sources.codec import Existing, attended, contents
+from status_tool.sources.codec import Existing, attended, contents, packed
 from status_tool.vocabulary.ids import origin_id
 from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.state_rows import column
@@ -389,7 +389,7 @@ class LedgerWorld:
 
     def named(self, *, master: bool = True) -> Mapping[str, NewRow]:
         """What the tool says, by region, of a master or of a slave."""
-        existing = Existing.of(REGIONS, self.now + 10_000) if master else None
+        existing = Existing(packed(REGIONS), self.now + 10_000) if master else None
         rows = contents(sorted(self.store.rows.items()), existing)
         return {row["region"]: row for row in rows if row["state"] == "changed"}
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from status_tool.cache import CACHE_VARIABLE
 from status_tool.spark import class_archive
+from status_tool.spark.cache import CACHE_VARIABLE
 from status_tool.spark.class_archive import NewArchive, drop_archive, jvm_option
 from tests.pair import REPOSITORY
 

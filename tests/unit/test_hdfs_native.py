@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from status_tool.cache import CACHE_VARIABLE
 from status_tool.cli.main import main
 from status_tool.clients import hdfs_native, patience
 from status_tool.clients.config import HdfsClient, Settings, SiteConfig
@@ -448,71 +447,27 @@ def test_the_user(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert os.environ["HADOOP_USER_NAME"] == "somebody"
 
 
-def test_it_starts_while_the_tool_goes_on(fake: Path) -> None:
-    """Once, whoever asks first; and what keeps it from starting is said where it is asked."""
-    hdfs_native.start_early(SETTINGS, Load(4))
-    endpoint = hdfs_native.rpc_endpoint_of(SETTINGS)
-    assert endpoint is not None
-    wait_until(lambda: len(pids(fake)) == 1, 120, "it has started")
-    NativeHdfs(endpoint, Load(4)).status("/")
-    assert len(pids(fake)) == 1
-    (fake / "cannot-open").touch()
-    hdfs_native.start_early(SETTINGS, Load(5))
-    with pytest.raises(ConnectionFailed, match="cannot open hdfs://fake"):
-        NativeHdfs(endpoint, Load(5)).status("/")
-
-
-def test_it_does_not_start_early_where_nothing_is_known(fake: Path) -> None:
-    """Without RPC addresses, and with Kerberos, whose tickets come first."""
-    hdfs_native.start_early(Settings(SiteConfig({})), Load())
-    hdfs_native.start_early(
-        Settings(SiteConfig({**SETTINGS.site, "hadoop.security.authentication": "kerberos"})), Load()
-    )
-    hdfs_native.start_early(Settings(SETTINGS.site, webhdfs_option=("http://n:1",)), Load())
-    assert not any(thread.name == hdfs_native.EARLY for thread in threading.enumerate())
-    assert pids(fake) == []
-
-
-def test_without_the_jar_what_reads_hdfs_is_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """As an installation that was built without Maven has it: its sources."""
+def test_without_the_jar_what_reads_hdfs_is_compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As an installation that was built without Maven has it: its sources. A full disk looks like a missing jar."""
     package, sources = tmp_path / "status_tool", REPOSITORY / "coprocessor_stubs" / "src" / "main" / "java"
     shutil.copytree(sources / READER, package / "assets" / READER)
     monkeypatch.setattr("status_tool.clients.java.PACKAGE", package)
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+
+    def is_full() -> tuple[Path, int]:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("status_tool.clients.java.held_folder", is_full)
+        _compiled.cache_clear()
+        with pytest.raises(ConfigurationError, match="is not here: build it"):
+            hadoop_class_path()
     _compiled.cache_clear()
     folder = Path(hadoop_class_path().split(":")[0])
-    assert folder.parent == tmp_path / "cache"
     assert (folder / READER / "HdfsReader.class").is_file()
-    monkeypatch.setattr(subprocess, "run", None)
-    _compiled.cache_clear()
     assert Path(hadoop_class_path().split(":")[0]) == folder
     _compiled.cache_clear()
     monkeypatch.undo()
     assert "coprocessors.jar" in hadoop_class_path()
-
-
-def test_what_cannot_be_compiled_here_ends_no_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A full disk says so as a missing jar does. And what a run that was killed has left, the next one removes."""
-    package, sources = tmp_path / "status_tool", REPOSITORY / "coprocessor_stubs" / "src" / "main" / "java"
-    shutil.copytree(sources / READER, package / "assets" / READER)
-    monkeypatch.setattr("status_tool.clients.java.PACKAGE", package)
-    cache = tmp_path / "cache"
-    monkeypatch.setenv(CACHE_VARIABLE, str(cache))
-    left, new = cache / "compiling-left", cache / "compiling-new"
-    for folder in (left, new):
-        (folder / "io").mkdir(parents=True)
-    cache.chmod(0o700)
-    os.utime(left, (1, 1))
-
-    def is_full(*_: object, **__: object) -> str:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("tempfile.mkdtemp", is_full)
-    _compiled.cache_clear()
-    with pytest.raises(ConfigurationError, match="is not here: build it"):
-        hadoop_class_path()
-    _compiled.cache_clear()
-    assert list(cache.iterdir()) == [new]
 
 
 def test_a_tool_without_the_jar_says_so_once(

@@ -18,9 +18,9 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from status_tool.cache import CACHE_VARIABLE
 from status_tool.cli.main import main
 from status_tool.clients.java import JAR, READER
+from status_tool.spark.cache import CACHE_VARIABLE
 from status_tool.spark.settings import BELOW, OLDEST
 from tests.pair import REPOSITORY
 

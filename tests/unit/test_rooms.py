@@ -13,7 +13,7 @@ from tests.proportions import modules, twice
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGE = REPOSITORY / "status_tool"
-BASE = ("errors", "printable", "atomic", "cache", "temporary")
+BASE = ("errors", "printable", "atomic", "temporary")
 """Modules beside the rooms: every room may use them."""
 ROOMS = (
     "vocabulary",

@@ -8,13 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from status_tool.cli.run import MANY_FILES_BYTES, _has_many_files
-from status_tool.clients.config import HdfsClient
 from status_tool.digests.keys import Interval, TableRange
 from status_tool.errors import ConnectionFailed
 from status_tool.gather.snapshot import Request, Snapshot
@@ -237,25 +234,3 @@ def test_rows_are_compared_beside_spark_only_once_the_slave_is_read_for_good(
     seen.run(FixedMaster(FILE, lambda _: None), left_s, RowsAsked(None, every), near)
     each = ["slave", "question"]
     assert seen.done == [*each, *(["rows"] * begins), *(each if left_s else []), "proofs"]
-
-
-@pytest.mark.parametrize("size", [MANY_FILES_BYTES - 1, MANY_FILES_BYTES, None])
-@pytest.mark.parametrize(
-    ("client", "explain", "expected"),
-    [
-        (None, False, None),
-        (HdfsClient.AUTO, False, None),
-        (HdfsClient.AUTO, True, False),
-        (HdfsClient.NATIVE, False, True),
-        (HdfsClient.WEBHDFS, False, False),
-    ],
-)
-def test_hadoops_own_client_begins_early_where_the_file_is_as_of_many_files(
-    size: int | None, client: HdfsClient | None, explain: bool, expected: bool | None, tmp_path: Path
-) -> None:
-    """Or where it is asked for."""
-    file = tmp_path / "file"
-    if size is not None:
-        file.write_bytes(bytes(size))
-    one = SimpleNamespace(hdfs_client=client, explain=explain, status_file=None, output=file)
-    assert _has_many_files(one) == (expected if expected is not None else size == MANY_FILES_BYTES)

@@ -143,4 +143,4 @@ def test_a_cluster_key_of_hosts_with_ports_of_their_own() -> None:
     """Read back as the same hosts."""
     endpoint = Settings(SiteConfig({}), zookeeper_option="z1:2181,z2:2182/hb").zookeeper()
     assert endpoint.cluster_key == "z1:2181,z2:2182:2181:/hb"
-    assert parse_cluster_key(endpoint.cluster_key) == endpoint
+    assert parse_cluster_key(endpoint.cluster_key, endpoint) == endpoint

@@ -446,9 +446,9 @@ def test_a_tenure_that_need_not_be_parsed_would_tell_nothing(written: list[tuple
         cells = {name: cell(value) for name, value in zip(columns, values, strict=True)}
         rows.append((f"f{region}".encode(), cells | {column(b"t"): cell(b"t")}))
     names = ["00", "0a", "a"]
-    lazy = codec.Existing.of(names, 1_000, replicated={"t": frozenset({"f"})})
+    lazy = codec.Existing(codec.packed(names), 1_000, replicated={"t": frozenset({"f"})})
     keeping = codec.Keeping({"t": {"f": (3, 0, 600, 0, 0, 1)}}, 1_000)
-    for existing in (None, codec.Existing.of(names, 1_000), lazy):
+    for existing in (None, codec.Existing(codec.packed(names), 1_000), lazy):
         found = list(codec.contents(rows, existing, keeping))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(codec, "_is_ordinary", lambda *_: False)
@@ -463,7 +463,7 @@ def test_regions_that_are_gone_are_known_by_the_first_bytes_of_their_names() -> 
         (f"f{name}".encode(), {column(b"k" + int64(1) + int64(5)): cell(value), column(b"t"): cell(b"t")})
         for name in names
     ]
-    existing = codec.Existing.of(reversed(names[1:-1]), 1_000)
+    existing = codec.Existing(codec.packed(reversed(names[1:-1])), 1_000)
     found = list(codec.contents(rows, existing))
     assert [(row["region"], row["state"]) for row in found] == [(names[0], "content"), (names[-1], "content")]
     assert existing.beginning_with("7") == frozenset()
@@ -475,7 +475,7 @@ def test_what_a_crashed_server_wrote_last_is_told_until_it_is_pruned(crashed: fr
     earlier = b'{"o":2,"t":5,"s":9,"r":["f"],"a":{},"b":{}}'
     later = b'{"o":15,"t":20,"s":15,"r":["f"],"a":{},"b":{}}'
     cells = {column(b"k" + int64(7) + int64(5)): cell(earlier), column(b"k" + int64(8) + int64(20)): cell(later)}
-    existing = codec.Existing.of(["00"], 1_000, crashed=crashed)
+    existing = codec.Existing(codec.packed(["00"]), 1_000, crashed=crashed)
     found = list(codec.contents([(b"f00", cells | {column(b"t"): cell(b"t")})], existing))
     told = {"kind": "fact", "table": "t", "region": "00", "state": "tail", "origin": 7, "seq": 14, "write_ms": 20}
     assert found == ([told] if crashed else [])
@@ -488,7 +488,7 @@ def test_a_region_of_a_master_that_no_tracker_has_seen_begin(region_id: int | No
     cells = {column(b"k" + int64(1) + int64(7)): cell(value), column(b"t"): cell(b"t")}
     if region_id is not None:
         cells[column(b"i")] = cell(int64(region_id))
-    existing = codec.Existing.of(["00"], 1_000, 100)
+    existing = codec.Existing(codec.packed(["00"]), 1_000, 100)
     found = list(codec.contents([(b"f00", cells)], existing))
     assert [row["write_ms"] for row in found] == ([] if changed_ms is None else [changed_ms])
     cells[column(b"k" + int64(1) + int64(7))] = cell(value.replace(b'"a":{"f":[1', b'"a":{"f":[0'))
@@ -515,7 +515,7 @@ def test_a_region_of_a_master_that_is_open_with_a_descriptor_of_before_the_scope
     end = '"c":9,' if closed else ""
     value = f'{{"o":2,"t":7,"s":12,{end}"r":{replicated},"a":{{}},"b":{{}}}}'.encode()
     cells = {column(b"k" + int64(1) + int64(7)): cell(value), column(b"t"): cell(b"t")}
-    existing = codec.Existing.of(["00"], 1_000, replicated={"t": frozenset(families)})
+    existing = codec.Existing(codec.packed(["00"]), 1_000, replicated={"t": frozenset(families)})
     found = list(codec.contents([(b"f00", cells)], existing))
     assert [(row["state"], row["write_ms"]) for row in found] == [("changed", 1_000)] * changed
 
@@ -580,13 +580,14 @@ def test_a_session_of_zookeeper_that_expired_is_no_longer_as_new_as_its_sync(mon
 
 def test_cluster_keys() -> None:
     """HBase's two spellings of ports."""
-    plain = parse_cluster_key("z1,z2:2181:/hbase")
+    nowhere = ZooKeeperEndpoint("", "")
+    plain = parse_cluster_key("z1,z2:2181:/hbase", nowhere)
     assert plain is not None
     assert str(plain) == "z1:2181,z2:2181/hbase"
-    mixed = parse_cluster_key("z1:2182,z2:2181:/hb")
+    mixed = parse_cluster_key("z1:2182,z2:2181:/hb", nowhere)
     assert mixed is not None
     assert mixed.hosts == "z1:2182,z2:2181"
-    assert parse_cluster_key("some endpoint") is None
+    assert parse_cluster_key("some endpoint", nowhere) is None
 
 
 def test_paths() -> None:

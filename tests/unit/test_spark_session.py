@@ -23,7 +23,7 @@ from status_tool.spark.cluster import read_parquet
 from status_tool.spark.debug import write_debug
 from status_tool.spark.held import HeldRows
 from status_tool.spark.judge import map_in_arrow
-from status_tool.spark.session import spark_session
+from status_tool.spark.session import small_query, spark_session
 from status_tool.spark.source import explain, load
 from status_tool.spark.stages import TASKS_NAME, stages_shown, tasks
 from status_tool.spark.verify import Verification
@@ -209,10 +209,9 @@ def test_tasks_are_counted_while_they_run(session: SparkSession) -> None:
     assert 0 < max(shown.reached)[0] <= 8
 
 
-def test_a_check_leaves_the_settings_of_a_session_alone(session: SparkSession, tmp_path: Path) -> None:
+def test_a_small_query_leaves_the_settings_of_a_session_alone(session: SparkSession) -> None:
     before = dict(session.sparkContext.getConf().getAll()), session.conf.get("spark.sql.adaptive.enabled")
-    rows = load(session, Rows([[]], tmp_path / "log"))
-    with closing(Verification(session, rows, rows, MASTER, SLAVE, Scope(), small=True)):
+    with small_query(session):
         assert session.conf.get("spark.sql.adaptive.enabled") == "false"
     assert before == (
         dict(session.sparkContext.getConf().getAll()),

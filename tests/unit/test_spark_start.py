@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from status_tool.cache import CACHE_VARIABLE
 from status_tool.spark import jvm
+from status_tool.spark.cache import CACHE_VARIABLE
 from status_tool.spark.command import direct_command
 from status_tool.spark.settings import JVM_OPTIONS, SHORT_RUN_BYTES, is_short, spark_settings_with, starts_directly
 from tests.lab.waiting import wait_until

@@ -7,7 +7,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
@@ -27,7 +27,7 @@ from status_tool.runs.question import Question
 from status_tool.spark.counts import overview_of
 from status_tool.spark.held import HeldRows
 from status_tool.spark.judge import REGION_SCHEMA, STREAM_SCHEMA
-from status_tool.spark.session import spark_session
+from status_tool.spark.session import small_query, spark_session
 from status_tool.spark.verify import Verification
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.findings import Finding, RowProofs
@@ -82,7 +82,8 @@ def on_spark(session: SparkSession, world: World, way: str) -> Outcome:
     held = HeldRows.of(ours, theirs) if way == "held" else None
     sides = (session.createDataFrame(ours), session.createDataFrame(theirs))
     small = way != "short way"
-    with closing(Verification(session, *sides, master, slave, scope, queues, small, proven, held)) as check:
+    check = Verification(session, *sides, master, slave, scope, queues, small, proven, held)
+    with small_query(session) if small else nullcontext(), closing(check):
         return check.outcome()
 
 
@@ -494,7 +495,8 @@ def test_the_short_way_decides_what_is_evident_and_nothing_else(
     tables = (pa.Table.from_pylist(rows, schema=STATUS_SCHEMA) for rows in (ours, theirs))
     overviews = []
     for held in (None, HeldRows.of(*tables)):
-        with closing(Verification(session, *sides, master, slave, Scope(), small=True, held=held)) as check:
+        check = Verification(session, *sides, master, slave, Scope(), small=True, held=held)
+        with small_query(session), closing(check):
             overviews.append(overview_of(check, check.outcome()))
     by_name = [sorted(one.tables, key=lambda line: line.table) for one in overviews]
     assert overviews[0].groups == overviews[1].groups

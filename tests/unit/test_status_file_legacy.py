@@ -72,9 +72,8 @@ def test_no_shutdown_time_is_said(tmp_path: Path, shutdown: dict[str, int]) -> N
     assert any("no shutdown time" in notice for notice in header.notices)
 
 
-@pytest.mark.parametrize("start", ["\ufeff", " \n\t ", "\ufeff\n"])
-def test_white_space_and_byte_order_mark_before_it(tmp_path: Path, start: str) -> None:
-    assert open_status(save(tmp_path / "f", start + json.dumps(DOCUMENT))).is_json
+def test_white_space_before_it(tmp_path: Path) -> None:
+    assert open_status(save(tmp_path / "f", " \n\t " + json.dumps(DOCUMENT))).is_json
 
 
 def test_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, quote, unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
@@ -68,8 +68,6 @@ class FakeHdfs:
     """What its JMX says; empty: nothing."""
     cut: str = ""
     """A folder of which no page has an entry, or a file of which only the first line comes."""
-    redirected: str = ""
-    """More of what it sends DataNodes."""
     pool: str = ""
     """Its block pool; empty: it does not know where blocks are asked for."""
 
@@ -92,7 +90,7 @@ class FakeHdfs:
         if op == "GETFILESTATUS":
             return 200, {"FileStatus": self.status(path, "")}
         if op == "GETFILECHECKSUM" and "noredirect" in query:
-            return 200, {"Location": f"{self.url}/webhdfs/v1{quote(path, safe='/=')}?op=DATA{self.redirected}"}
+            return 200, {"Location": f"{self.url}/webhdfs/v1{path}?op=DATA"}
         if op == "GET_BLOCK_LOCATIONS":
             blocks = [{"block": {"blockPoolId": self.pool}}] if self.files[path] else []
             return 200, {"LocatedBlocks": {"locatedBlocks": blocks}}
@@ -358,39 +356,6 @@ def test_blocks_that_stay_lost_are_waited_for_once(fake: FakeHdfs, monkeypatch: 
         with pytest.raises(Refused):
             client.checksum(f"/data/a/{name}")
     assert fake.requests["DATA"] == 2
-
-
-@pytest.mark.parametrize(
-    ("redirected", "asked"), [("&namenoderpcaddress=n:1", 2), ("&namenoderpcaddress=n:1&delegation=t", 100), ("", 100)]
-)
-def test_a_redirect_holds_for_more_files(fake: FakeHdfs, redirected: str, asked: int) -> None:
-    """Unless it has a token of this request's, or is of HttpFS."""
-    fake.redirected = redirected
-    fake.files = {f"/a/day={number}": bytes(number) for number in range(100)}
-    hdfs = WebHdfs(HdfsEndpoint((fake.url,), "me"))
-    assert hdfs.checksums(list(fake.files)) == [(ALGORITHM, fake.checksum(number)[1]) for number in range(100)]
-    assert (fake.requests["GETFILECHECKSUM"], fake.requests["DATA"]) == (asked, 100)
-
-
-@pytest.mark.parametrize("name", ["a b", "a%41", "a+b", "a;b", "größe", "a?b"])
-def test_a_name_that_may_be_decoded_in_two_ways_is_the_namenodes(fake: FakeHdfs, name: str) -> None:
-    fake.redirected = "&namenoderpcaddress=n:1"
-    fake.files = {"/a/plain": b"", f"/a/{name}": b"1", "/a/aA": b"22"}
-    hdfs = WebHdfs(HdfsEndpoint((fake.url,), "me"))
-    assert [hdfs.checksum(path)[1] for path in fake.files] == [fake.checksum(length)[1] for length in range(3)]
-    assert (fake.requests["GETFILECHECKSUM"], fake.requests["DATA"]) == (2, 3)
-
-
-@pytest.mark.parametrize("status", [403, 500, 503])
-def test_what_a_known_datanode_does_not_answer_the_namenode_is_asked(fake: FakeHdfs, status: int) -> None:
-    fake.redirected = "&namenoderpcaddress=n:1"
-    fake.files = {f"/a/f{number}": b"" for number in range(3)}
-    hdfs = WebHdfs(HdfsEndpoint((fake.url,), "me"))
-    first, second, third = (path for path in fake.files)
-    hdfs.checksum(first)
-    fake.trouble["DATA"] = [(status, "RemoteException")]
-    assert hdfs.checksum(second) == hdfs.checksum(third)
-    assert (fake.requests["GETFILECHECKSUM"], fake.requests["DATA"]) == (2, 4)
 
 
 def test_a_refusal_is_the_files_own(fake: FakeHdfs) -> None:
