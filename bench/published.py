@@ -24,6 +24,7 @@ from bench.streams import MASTER, NOW, OF, Regions, Shape, write_inputs
 from status_tool.published.layout import CELL_BYTES
 from status_tool.status_file.parts import parts_of
 from status_tool.status_file.writer import StatusWriter
+from status_tool.vocabulary.schema import STATUS_SCHEMA
 
 SIZES = (10, 1_000, 10_000, 100_000)
 SHAPE = Shape((Regions(OF),))
@@ -61,7 +62,7 @@ def _parts(file: Path) -> list[bytes]:
 def _written(path: Path, rows: pa.Table, later: int) -> Path:
     at = NOW + INTERVAL_MS * later
     with StatusWriter(path, dataclasses.replace(MASTER, created_ms=at, cut_ms=at, barrier_issued_ms=at)) as file:
-        file.write(rows)
+        file.write(rows.cast(STATUS_SCHEMA))
     return path
 
 

@@ -170,11 +170,12 @@ class _Batch:
     def rows(self, kind: str, **columns: Any) -> pa.Table:
         """One row a region; constants are repeated, columns that are not named are null."""
         known = columns | {"kind": kind, "region": self.names, "table": self.tables}
-        arrays = {
-            name: value if isinstance(value, pa.Array) else pa.repeat(pa.scalar(value, _type(name)), len(self.numbers))
-            for name, value in known.items()
-        }
-        return pa.table(arrays)
+        count = len(self.numbers)
+        values = ((known.get(field.name), field.type) for field in STATUS_SCHEMA)
+        arrays = [
+            value if isinstance(value, pa.Array) else pa.repeat(pa.scalar(value, kind), count) for value, kind in values
+        ]
+        return pa.Table.from_arrays(arrays, schema=STATUS_SCHEMA)
 
     def modulo(self, divisor: int, times: int = 1, plus: int = 0) -> pa.Array:
         """Of the numbers, multiplied and moved before."""
@@ -281,7 +282,3 @@ def _modulo(numbers: pa.Array, divisor: int) -> pa.Array:
 
 def _text(prefix: str, numbers: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise(prefix, pc.cast(numbers, pa.string()), "")
-
-
-def _type(name: str) -> pa.DataType:
-    return STATUS_SCHEMA.field(name).type
