@@ -168,8 +168,8 @@ REGIONS: dict[str, Code[Status]] = {
         Status.UNVERIFIABLE,
         "last entries unknown: {note} when it crashed, which neither its tracker nor the slave has recorded",
         advice=(
-            "they may be markers of flushes, or lost with a replication queue that somebody removed; compare the"
-            " region's rows (--rows --master-conf DIR), or accept the past with {since}"
+            "they may be markers of its last second, or lost with a replication queue that somebody removed; compare"
+            " the region's rows (--rows --master-conf DIR), or accept the past with {since}"
         ),
         repair=Copy.CONTENT,
     ),

@@ -86,6 +86,18 @@ public final class ContentLedger {
     return changes(OpenTenure::isUrgent);
   }
 
+  /** Returns the tenures of open regions whose last marker the state table lacks, by the region's encoded name. */
+  public Map<String, Change> marked() {
+    readMarkers();
+    Map<String, Change> changes = new HashMap<>();
+    open.forEach((region, tenure) -> {
+      if (tenure.isMarked()) {
+        changes.put(region, tenure.change(this::timestamp));
+      }
+    });
+    return changes;
+  }
+
   /** Changes of all ended tenures that are not written yet, and of the open ones that match. */
   private List<Change> changes(Predicate<OpenTenure> ofOpen) {
     readMarkers();

@@ -44,6 +44,8 @@ final class OpenTenure {
   private long stampedChange;
   private long storedChanges;
   private boolean urgent = true;
+  /** True if the state table lacks a marker after the opening. */
+  private boolean marked;
 
   /** @param opened the marker of the region opening */
   OpenTenure(Marker opened, long openSeq, Map<String, ? extends Collection<String>> stores) {
@@ -95,6 +97,7 @@ final class OpenTenure {
       files.clear();
     }
     urgent |= closed;
+    marked = true;
     touch();
   }
 
@@ -139,7 +142,12 @@ final class OpenTenure {
 
   /** Returns true if a crash before the next flush would lose an opening or a close. */
   boolean isUrgent() {
-    return urgent && !isStored();
+    return urgent && !marked && !isStored();
+  }
+
+  /** Returns true if a crash before the next flush would lose a marker: its sequence id is replayed like an entry's. */
+  boolean isMarked() {
+    return marked && !isStored();
   }
 
   void forgetStored() {
@@ -171,6 +179,7 @@ final class OpenTenure {
     return new Change(row(), () -> {
       storedChanges = as;
       urgent &= as != changes;
+      marked &= as != changes;
     });
   }
 

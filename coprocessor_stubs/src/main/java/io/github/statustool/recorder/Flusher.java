@@ -144,15 +144,24 @@ final class Flusher {
     lastEcho = echo;
   }
 
-  /** Writes urgent changes without a flush: the server rows repeat the last one. */
+  /** Writes urgent changes and markers without a flush: the server rows repeat the last one. */
   void writeUrgent(StateStore store, Collection<ServerRole> roles) throws IOException {
     List<Change> changes = observed.urgentChanges();
-    if (!changes.isEmpty()) {
-      begin(store, roles);
-      put(store, changes);
-      vouch(store, roles, rows(roles, lastBegan, lastEcho, ServerRole.End.NONE, lastPeers));
-      changes.forEach(Change::stored);
+    Map<String, Change> markers = observed.content.marked();
+    if (changes.isEmpty() && markers.isEmpty()) {
+      return;
     }
+    begin(store, roles);
+    put(store, changes);
+    // Before the markers: whoever finds one in the table also finds every entry before it in a head.
+    List<Change> heads = observed.headChanges(markers.keySet());
+    if (!heads.isEmpty()) {
+      syncer.sync(this.roles.wals());
+    }
+    put(store, heads);
+    put(store, markers.values());
+    vouch(store, roles, rows(roles, lastBegan, lastEcho, ServerRole.End.NONE, lastPeers));
+    List.of(changes, heads, markers.values()).forEach(written -> written.forEach(Change::stored));
   }
 
   /**
@@ -312,7 +321,7 @@ final class Flusher {
   }
 
   /** Writes the changes, which stay pending: whether the table kept them shows when the servers' rows are written. */
-  private static void put(StateStore store, List<Change> changes) throws IOException {
+  private static void put(StateStore store, Collection<Change> changes) throws IOException {
     store.putInOrder(Change.rows(changes));
   }
 }

@@ -1,5 +1,6 @@
 package io.github.statustool.state;
 
+import java.util.Collection;
 import java.util.List;
 import java.util.stream.Collectors;
 
@@ -17,7 +18,7 @@ public final class Change {
     onStored.run();
   }
 
-  public static List<StateRow> rows(List<Change> changes) {
+  public static List<StateRow> rows(Collection<Change> changes) {
     return changes.stream().map(change -> change.row).collect(Collectors.toList());
   }
 }

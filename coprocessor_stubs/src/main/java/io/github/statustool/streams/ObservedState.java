@@ -7,6 +7,7 @@ import io.github.statustool.content.TableWrites;
 import io.github.statustool.state.Change;
 import io.github.statustool.state.Health;
 import java.util.List;
+import java.util.Set;
 import java.util.function.LongSupplier;
 
 /**
@@ -27,7 +28,12 @@ public final class ObservedState {
 
   /** Heads that the state table does not have yet. */
   public List<Change> headChanges() {
-    return heads.dirty();
+    return heads.dirty(region -> true);
+  }
+
+  /** Those of some regions, by their encoded names. */
+  public List<Change> headChanges(Set<String> regions) {
+    return heads.dirty(regions::contains);
   }
 
   /**

@@ -7,6 +7,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Predicate;
 import org.apache.hadoop.hbase.client.RegionInfo;
 
 /** Stream heads of this JVM. A region that is opened again, even in another WAL, continues its streams. */
@@ -33,11 +34,11 @@ final class StreamHeads {
     });
   }
 
-  /** Returns the heads that the state table does not have yet. */
-  List<Change> dirty() {
+  /** Returns the heads that the state table does not have yet, of the regions that match. */
+  List<Change> dirty(Predicate<String> regions) {
     List<Change> changes = new ArrayList<>();
     for (StreamHead head : heads.values()) {
-      Change change = head.change();
+      Change change = regions.test(head.id.region) ? head.change() : null;
       if (change != null) {
         changes.add(change);
       }

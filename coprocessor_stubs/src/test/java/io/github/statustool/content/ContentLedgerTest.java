@@ -25,6 +25,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicLong;
@@ -202,12 +203,14 @@ class ContentLedgerTest {
   }
 
   @Test
-  void openingsAndClosesAreWrittenAtOnceTheRestWithTheFlush() throws IOException {
+  void openingsAndClosesAreWrittenAtOnceTheRestWithHeadsOrTheFlush() throws IOException {
     here.open(10, ONE);
     assertEquals(1, here.content.urgent().size());
     here.write();
+    assertTrue(here.content.marked().isEmpty());
     here.flush(13, TWO);
     assertTrue(here.content.urgent().isEmpty());
+    assertEquals(Set.of(region.getEncodedName()), here.content.marked().keySet());
     assertEquals(1, here.content.dirty().size());
     here.close(15);
     assertEquals(1, here.content.urgent().size());

@@ -17,6 +17,7 @@ import io.github.statustool.state.Spool;
 import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateTable;
 import io.github.statustool.state.StateTable.BarrierRow;
+import io.github.statustool.state.StateTable.ContentRow;
 import io.github.statustool.state.StateTable.CoverageRow;
 import io.github.statustool.state.StateTable.HeadRow;
 import io.github.statustool.state.StateTable.SegmentRow;
@@ -40,6 +41,9 @@ import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.client.TableDescriptor;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
+import org.apache.hadoop.hbase.shaded.protobuf.ProtobufUtil;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.FlushDescriptor.FlushAction;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.RegionEventDescriptor.EventType;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.wal.WALEdit;
 import org.junit.jupiter.api.BeforeEach;
@@ -1099,11 +1103,53 @@ class RecorderTest {
     recorder.tick();
     WALEdit damaged = new WALEdit();
     damaged.add(new KeyValue(new byte[] {1}, WALEdit.METAFAMILY, Bytes.toBytes("HBASE::REGION_EVENT::REGION_OPEN"), new byte[] {1}));
-    new MarkerForwarder(Fixtures.ORIGIN, Fixtures.SETTINGS, recorder.observed().content,
-            recorder.observed().tableWrites, recorder.observed().facts)
-        .note(region, Fixtures.key(region, 1, null), damaged, null);
+    mark(damaged);
     recorder.tick();
     assertEquals(1, recorder.health().errors(), "the damaged marker was read");
+  }
+
+  private void mark(WALEdit marker) throws IOException {
+    new MarkerForwarder(Fixtures.ORIGIN, Fixtures.SETTINGS, recorder.observed().content,
+            recorder.observed().tableWrites, recorder.observed().facts)
+        .note(region, Fixtures.key(region, nextSeq++, null), marker, null);
+  }
+
+  private void openWriteAndFlush() throws IOException {
+    mark(WALEdit.createRegionEventWALEdit(region, ProtobufUtil.toRegionEventDescriptor(EventType.REGION_OPEN, region,
+        nextSeq, ServerName.valueOf(Fixtures.SERVER), Map.of())));
+    tick(1_000);
+    append();
+    mark(WALEdit.createFlushWALEdit(region,
+        ProtobufUtil.toFlushDescriptor(FlushAction.COMMIT_FLUSH, region, nextSeq, Map.of())));
+    store.log.clear();
+  }
+
+  /** After a crash, a marker that nobody has recorded looks like an entry that was lost with its queue. */
+  @Test
+  void aMarkerIsWrittenAtOnceAfterTheHeadsOfTheEntriesBeforeIt() throws IOException {
+    openWriteAndFlush();
+    tick(1_000);
+    int head = store.log.indexOf(FakeStore.text(headRow()));
+    assertTrue(head >= 0);
+    assertTrue(store.log.indexOf(contentRow()) > head);
+    store.log.clear();
+    tick(1_000);
+    assertFalse(store.log.contains(contentRow()));
+  }
+
+  @Test
+  void aMarkerIsNotWrittenWhileAHeadBeforeItMayNotBeDurable() throws IOException {
+    openWriteAndFlush();
+    wal.broken = true;
+    tick(1_000);
+    assertFalse(store.log.contains(contentRow()));
+    wal.broken = false;
+    tick(5_000);
+    assertTrue(store.log.contains(contentRow()));
+  }
+
+  private String contentRow() {
+    return ContentRow.TYPE + region.getEncodedName();
   }
 
   /** Found on a cluster of one server: its first sweep came before its WAL, and coverage a minute late. */
