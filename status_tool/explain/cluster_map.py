@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from status_tool.rules.peers import leads_to
+from status_tool.rules.peers import feeds_replicas, leads_to
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Cluster, ClusterMap, PeerLink
 
@@ -55,5 +55,5 @@ def _link(source: str, target: str, peer: Mapping[str, Any]) -> PeerLink:
 def _notes(peer: Mapping[str, Any], own: bool) -> Iterator[str]:
     if not peer.get("enabled", True):
         yield "DISABLED"
-    if own:
+    if own and not feeds_replicas(peer):
         yield "its own cluster"

@@ -21,7 +21,7 @@ from status_tool.gather.snapshot import settle
 from status_tool.published.carriers import carried
 from status_tool.published.table import PublishedTable
 from status_tool.rules.kept_proofs import told_by_master
-from status_tool.rules.peers import own_shipping
+from status_tool.rules.peers import feeds_replicas, own_shipping
 from status_tool.sources.hdfs_files import endpoint_of, refusals_end_the_run
 from status_tool.sources.state_table import Barrier, Descriptors, StateTable
 from status_tool.vocabulary.header import SKEW_MS
@@ -76,6 +76,8 @@ def _zookeeper(settings: Settings) -> Iterator[Checked]:
 
 def _peer(peer: Peer, cluster_id: str | None) -> Checked:
     name = f"peer {peer.id}"
+    if feeds_replicas(asdict(peer)):
+        return Checked(f"{name} is HBase's own, for region replicas: it leads to no other cluster")
     if own := own_shipping(asdict(peer)):
         return Checked(f"{name} has {own}", "no verdict about it is ever complete: what they leave out is unknown")
     if not peer.enabled:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from status_tool.clients.config import ZooKeeperEndpoint
 from status_tool.clients.zookeeper import PEER_TIMEOUT_S, Peer, ZooKeeper, parse_cluster_key
 from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.rules.peers import feeds_replicas
 from status_tool.vocabulary.outcome import Cluster, ClusterMap, PeerLink
 
 MAX_CLUSTERS = 64
@@ -158,7 +159,9 @@ def _judged(node_id: str, links: Sequence[Link]) -> list[Link]:
     judged = []
     for link in links:
         problems = list(link.problems)
-        if link.to == node_id:
+        if feeds_replicas(asdict(link.peer)):
+            pass  # HBase's own, and where it has to lead
+        elif link.to == node_id:
             problems.append("leads to its own cluster: nothing is shipped")
         elif link.to and targets[link.to] > 1:
             problems.append(f"leads to cluster {link.to} as another peer does: edits are shipped twice")

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from status_tool.errors import UsageError
-from status_tool.rules.peers import PeerFacts, is_astray, leads_to, own_shipping
+from status_tool.rules.peers import PeerFacts, feeds_replicas, is_astray, leads_to, own_shipping
 from status_tool.vocabulary.verdicts import Evidence, Verdict
 
 MAX_ROUTES = 1_000
@@ -95,6 +95,8 @@ def outside(stations: Sequence[Station]) -> Iterator[str]:
     """Peers that lead to none of the clusters, in words."""
     for station in stations:
         for peer in station.peers or ():
+            if feeds_replicas(peer):
+                continue
             if not _leads_among(peer, stations):
                 where = peer.get("endpoint") or peer.get("cluster_key") or "an unknown cluster"
                 which = "none of the clusters named here"

@@ -28,6 +28,8 @@ _FIELDS = {
 
 HBASE_ENDPOINT = "org.apache.hadoop.hbase.replication.regionserver.HBaseInterClusterReplicationEndpoint"
 """The endpoint of a peer that names none."""
+REPLICAS_ENDPOINT = "org.apache.hadoop.hbase.replication.regionserver.RegionReplicaReplicationEndpoint"
+"""The endpoint of a peer that HBase adds by itself, for the secondary replicas of the cluster's own regions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,11 @@ def normal_key(key: str) -> tuple[frozenset[str], str]:
     quorum, _, znode = key.partition(":/")
     hosts, _, port = quorum.rpartition(":")
     return frozenset(h if ":" in h else f"{h.strip()}:{port}" for h in hosts.split(",")), znode.rstrip("/")
+
+
+def feeds_replicas(peer: Mapping[str, Any]) -> bool:
+    """Return True if HBase itself added the peer, for secondary replicas: it leads to no other cluster."""
+    return peer.get("endpoint") == REPLICAS_ENDPOINT
 
 
 def ships(peer: PeerFacts, table: str) -> bool:

@@ -26,6 +26,7 @@ from status_tool.rules.graph import (
     same_ids,
     verdict_of,
 )
+from status_tool.rules.peers import REPLICAS_ENDPOINT
 from status_tool.vocabulary.verdicts import Evidence, Verdict
 
 
@@ -103,6 +104,9 @@ def test_peers_that_lead_elsewhere() -> None:
     (told,) = outside([a, b])
     assert told.startswith("peer 2 of b leads to an unknown cluster, which is none of the clusters named here")
     assert astray([a, b], "a") == []
+    (told,) = outside(graph("aa"))
+    assert told == "peer 1 of a leads to its own cluster: nothing is shipped"
+    assert list(outside(graph("aa", endpoint=REPLICAS_ENDPOINT))) == []
     (told,) = same_ids([a, Station("c", "a", "zk:2181:/c", ())])
     assert "a and c have the same cluster id" in told
 

@@ -13,6 +13,7 @@ from status_tool.clients.zookeeper import Peer
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.gather import peer_topology
 from status_tool.gather.peer_topology import Topology, explore, what_is_shipped
+from status_tool.rules.peers import REPLICAS_ENDPOINT
 
 Clusters = Mapping[str, list[Peer] | None]
 
@@ -105,6 +106,13 @@ def test_a_peer_that_is_no_hbase(clusters: dict[str, list[Peer] | None]) -> None
     """An endpoint of its own is no broken link."""
     clusters["a"] = [peer("es", "", endpoint="com.example.Endpoint")]
     assert found().problems == []
+
+
+def test_hbases_own_peer_for_region_replicas(clusters: dict[str, list[Peer] | None]) -> None:
+    """It leads to its own cluster, as it has to."""
+    replicas = peer("region_replica_replication", "zk:2181:/a", endpoint=REPLICAS_ENDPOINT)
+    clusters.update({"a": [peer("1", "b"), replicas], "b": []})
+    assert (found().shape, found().problems) == ("master-slave", [])
 
 
 def test_the_command(clusters: dict[str, list[Peer] | None], capsys: pytest.CaptureFixture[str]) -> None:

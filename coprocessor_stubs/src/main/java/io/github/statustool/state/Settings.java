@@ -96,7 +96,8 @@ public final class Settings {
     return TableName.valueOf(table.getNamespaceAsString(), STATUS_TABLE);
   }
 
-  boolean isOurs(TableName name) {
+  /** Returns true for a table that says what happened on this cluster, and is of use on no other. */
+  public boolean isOurs(TableName name) {
     return name.equals(table) || name.equals(requestTable());
   }
 

@@ -26,14 +26,17 @@ final class RegionStreams implements FamilyHeads.Names {
   private final StreamHeads registry;
   /** The writes to its table; null for a region of HBase or of the trackers, which has no streams. */
   final TableWrites writes;
+  /** True if its table is one that the trackers keep for their own cluster, and no peer may ship. */
+  final boolean isOurs;
   private final List<Relayed> relayed = new ArrayList<>(0);
   private FamilyHeads local;
   private NavigableMap<byte[], Integer> knownScopes;
   private byte[][] globals = new byte[0][];
   private int[] globalIds = new int[0];
 
-  RegionStreams(RegionInfo region, TableWrites writes, long origin, StreamHeads registry) {
+  RegionStreams(RegionInfo region, TableWrites writes, boolean isOurs, long origin, StreamHeads registry) {
     this.writes = writes;
+    this.isOurs = isOurs;
     this.region = region;
     this.origin = origin;
     this.registry = registry;

@@ -24,6 +24,7 @@ public final class WalStamper {
   private static final long JITTER_MS = 2_000;
 
   private final long origin;
+  private final Settings settings;
   private final StreamHeads heads;
   private final MetaLineage lineage;
   private final MarkerForwarder markers;
@@ -45,6 +46,7 @@ public final class WalStamper {
 
   public WalStamper(long origin, Settings settings, ObservedState observed, Health health) {
     this.origin = origin;
+    this.settings = settings;
     this.health = health;
     this.heads = observed.heads;
     this.lineage = new MetaLineage(observed.facts);
@@ -64,7 +66,10 @@ public final class WalStamper {
       return;
     }
     RegionStreams streams = streams(region);
-    if (streams.isReplicable(edit, scopes, cells)) {
+    if (streams.isOurs) { // whoever alters every table gives the state table a scope, too
+      key.clearReplicationScope();
+      scopes = null;
+    } else if (streams.isReplicable(edit, scopes, cells)) {
       stamp(key, streams);
       streams.writes.add(key.getWriteTime(), edit, key.getClusterIds(), true);
     } else if (!edit.isMetaEdit()) {
@@ -135,7 +140,8 @@ public final class WalStamper {
       if (regions.size() >= MAX_REGIONS) {
         regions.clear();
       }
-      streams = new RegionStreams(region, markers.writes(region), origin, heads);
+      boolean isOurs = settings.isOurs(region.getTable());
+      streams = new RegionStreams(region, markers.writes(region), isOurs, origin, heads);
       regions.put(region, streams);
     }
     return streams;

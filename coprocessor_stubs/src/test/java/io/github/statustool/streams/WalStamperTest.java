@@ -25,6 +25,7 @@ import java.util.stream.Collectors;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.regionserver.MultiVersionConcurrencyControl;
 import org.apache.hadoop.hbase.shaded.protobuf.ProtobufUtil;
@@ -173,6 +174,19 @@ class WalStamperTest {
     };
     edit.getCells().forEach(bare::add);
     return bare;
+  }
+
+  /** Whoever alters every table gives those of the trackers a scope, too. */
+  @Test
+  void theTrackersOwnTablesAreNeverShipped() throws IOException {
+    for (TableName own : List.of(Fixtures.STATE_TABLE, Fixtures.SETTINGS.requestTable())) {
+      RegionInfo of = Fixtures.region(own.getNameAsString());
+      WALKeyImpl key = append(of, Fixtures.key(of, 3, scopes), Fixtures.edit(Fixtures.GLOBAL));
+      assertNull(key.getReplicationScopes());
+      assertNull(Fixtures.stamp(key));
+    }
+    assertTrue(heads.all().isEmpty());
+    assertEquals(0, health.errors());
   }
 
   @Test
