@@ -107,7 +107,7 @@ def _refuse_second(chosen: PeerFacts, peers: Sequence[PeerFacts], replicated: Ma
 
 def is_astray(peer: PeerFacts) -> bool:
     """Return True if nobody knows where a peer leads: its cluster could not be queried for its id."""
-    return bool(not peer.get("cluster_id") and peer.get("cluster_key"))
+    return bool(not peer.get("cluster_id") and peer.get("cluster_key") and not feeds_replicas(peer))
 
 
 def leads_to(peer: PeerFacts, slave_id: str, slave_key: str) -> bool:

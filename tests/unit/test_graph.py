@@ -106,7 +106,8 @@ def test_peers_that_lead_elsewhere() -> None:
     assert astray([a, b], "a") == []
     (told,) = outside(graph("aa"))
     assert told == "peer 1 of a leads to its own cluster: nothing is shipped"
-    assert list(outside(graph("aa", endpoint=REPLICAS_ENDPOINT))) == []
+    replicas = graph("ab", endpoint=REPLICAS_ENDPOINT, cluster_id=None, cluster_key="other:2181:/hbase")
+    assert (list(outside(replicas)), astray(replicas, "b")) == ([], [])
     (told,) = same_ids([a, Station("c", "a", "zk:2181:/c", ())])
     assert "a and c have the same cluster id" in told
 

@@ -15,7 +15,7 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 import pytest
 
@@ -90,7 +90,7 @@ class FakeHdfs:
         if op == "GETFILESTATUS":
             return 200, {"FileStatus": self.status(path, "")}
         if op == "GETFILECHECKSUM" and "noredirect" in query:
-            return 200, {"Location": f"{self.url}/webhdfs/v1{path}?op=DATA"}
+            return 200, {"Location": f"{self.url}/webhdfs/v1{quote(path)}?op=DATA"}
         if op == "GET_BLOCK_LOCATIONS":
             blocks = [{"block": {"blockPoolId": self.pool}}] if self.files[path] else []
             return 200, {"LocatedBlocks": {"locatedBlocks": blocks}}
@@ -322,6 +322,13 @@ def test_a_block_that_cannot_be_reached_just_now_is_asked_for_again(fake: FakeHd
     fake.trouble["DATA"] = [(403, "Fail to get block MD5:")] * 4
     client = WebHdfs(HdfsEndpoint((fake.url,), "me"))
     assert client.checksum("/data/a/3")[0] == ALGORITHM
+
+
+@pytest.mark.parametrize("name", ["a b", "a%41", "größe", "a?b", "a#b", "a+b;c"])
+def test_a_name_that_a_url_needs_escaped(fake: FakeHdfs, name: str) -> None:
+    fake.files[f"/data/odd/{name}"] = b"content"
+    (row,) = [row for row in rows(source(fake)) if row["path"].startswith("/data/odd/")]
+    assert (row["path"], row["algorithm"], row["state"]) == (f"/data/odd/{name}", ALGORITHM, None)
 
 
 def test_a_composite_crc_is_compared_whole(fake: FakeHdfs) -> None:

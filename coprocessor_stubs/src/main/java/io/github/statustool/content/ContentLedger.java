@@ -13,6 +13,8 @@ import java.util.TreeMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.BulkLoadDescriptor;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.CompactionDescriptor;
@@ -77,39 +79,33 @@ public final class ContentLedger {
     return !isLookedAt || tenure.tenure.kept != null;
   }
 
+  /** Returns the tenures that are not in the state table as they are now, without those that {@link #marked} returns. */
   public List<Change> dirty() {
-    return changes(tenure -> !tenure.isStored());
+    return changes(tenure -> !tenure.isStored() && !tenure.isMarked());
   }
 
-  /** Returns region openings and closes; they do not wait for the next flush. */
+  /** Returns region openings; they do not wait for the next flush. */
   public List<Change> urgent() {
     return changes(OpenTenure::isUrgent);
   }
 
-  /** Returns the tenures of open regions whose last marker the state table lacks, by the region's encoded name. */
-  public Map<String, Change> marked() {
-    readMarkers();
-    Map<String, Change> changes = new HashMap<>();
-    open.forEach((region, tenure) -> {
-      if (tenure.isMarked()) {
-        changes.put(region, tenure.change(this::timestamp));
-      }
-    });
-    return changes;
+  /**
+   * Returns the tenures of which the state table lacks a marker after the opening, by the region's encoded name. They
+   * are written after the heads of the region: a head that is older than a marker in the table would look complete.
+   */
+  public Map<String, List<Change>> marked() {
+    return tenures(OpenTenure::isMarked).collect(Collectors.groupingBy(tenure -> tenure.region.getEncodedName(),
+        Collectors.mapping(tenure -> tenure.change(this::timestamp), Collectors.toList())));
   }
 
-  /** Changes of all ended tenures that are not written yet, and of the open ones that match. */
-  private List<Change> changes(Predicate<OpenTenure> ofOpen) {
+  private List<Change> changes(Predicate<OpenTenure> which) {
+    return tenures(which).map(tenure -> tenure.change(this::timestamp)).collect(Collectors.toList());
+  }
+
+  private Stream<OpenTenure> tenures(Predicate<OpenTenure> which) {
     readMarkers();
-    List<Change> changes = new ArrayList<>();
     over.removeIf(OpenTenure::isStored);
-    over.forEach(tenure -> changes.add(tenure.change(this::timestamp)));
-    for (OpenTenure tenure : open.values()) {
-      if (ofOpen.test(tenure)) {
-        changes.add(tenure.change(this::timestamp));
-      }
-    }
-    return changes;
+    return Stream.of(over, open.values()).flatMap(Collection::stream).filter(which);
   }
 
   /**

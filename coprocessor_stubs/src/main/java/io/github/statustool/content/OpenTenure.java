@@ -44,7 +44,7 @@ final class OpenTenure {
   private long stampedChange;
   private long storedChanges;
   private boolean urgent = true;
-  /** True if the state table lacks a marker after the opening. */
+  /** True if the state table may lack a marker after the opening. */
   private boolean marked;
 
   /** @param opened the marker of the region opening */
@@ -96,7 +96,6 @@ final class OpenTenure {
       tenure.closed = by.writeTime;
       files.clear();
     }
-    urgent |= closed;
     marked = true;
     touch();
   }
@@ -140,7 +139,7 @@ final class OpenTenure {
     return storedChanges == changes;
   }
 
-  /** Returns true if a crash before the next flush would lose an opening or a close. */
+  /** Returns true if a crash before the next flush would lose an opening. */
   boolean isUrgent() {
     return urgent && !marked && !isStored();
   }
@@ -152,7 +151,7 @@ final class OpenTenure {
 
   void forgetStored() {
     storedChanges = 0;
-    urgent = true;
+    marked = true; // the table lacks its region's heads, too
   }
 
   byte[] key() {

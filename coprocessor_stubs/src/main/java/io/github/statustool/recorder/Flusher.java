@@ -130,12 +130,11 @@ final class Flusher {
     begin(store, roles);
     List<Change> changes = new ArrayList<>(observed.otherChanges(began));
     put(store, changes);
-    List<Change> heads = durableHeads();
-    put(store, heads);
+    List<Change> durable = put(store, durable());
     List<Change> late = observed.otherChanges(clock.getAsLong()); // of entries that the syncs made WAL threads append
     put(store, late);
     vouch(store, roles, rows(roles, began, echo, end, peers));
-    changes.addAll(heads);
+    changes.addAll(durable);
     changes.addAll(late);
     changes.forEach(Change::stored);
     // Only now: after a failure, the rows of servers go on vouching for the flush before.
@@ -147,48 +146,72 @@ final class Flusher {
   /** Writes urgent changes and markers without a flush: the server rows repeat the last one. */
   void writeUrgent(StateStore store, Collection<ServerRole> roles) throws IOException {
     List<Change> changes = observed.urgentChanges();
-    Map<String, Change> markers = observed.content.marked();
+    Map<String, List<Change>> markers = observed.content.marked();
     if (changes.isEmpty() && markers.isEmpty()) {
       return;
     }
     begin(store, roles);
     put(store, changes);
-    // Before the markers: whoever finds one in the table also finds every entry before it in a head.
-    List<Change> heads = observed.headChanges(markers.keySet());
-    if (!heads.isEmpty()) {
-      syncer.sync(this.roles.wals());
-    }
-    put(store, heads);
-    put(store, markers.values());
+    List<Change> durable = put(store, durable(observed.headChanges(markers.keySet()), markers));
     vouch(store, roles, rows(roles, lastBegan, lastEcho, ServerRole.End.NONE, lastPeers));
-    List.of(changes, heads, markers.values()).forEach(written -> written.forEach(Change::stored));
+    changes.forEach(Change::stored);
+    durable.forEach(Change::stored);
   }
 
   /**
-   * Returns heads that are durable and cover everything acknowledged so far. Why two syncs: ASYNC_WAL acknowledges an
+   * Returns heads that are durable and cover everything acknowledged so far, and markers. Why two syncs: ASYNC_WAL acknowledges an
    * entry while it is still in the ring buffer, where no hook has seen it, so the first sync makes every acknowledged
    * entry pass the hooks, even if no head seems to have changed: also on a slave, where what its own clients write is
    * observed. The heads collected then may name entries that were appended during that sync, so the second sync makes
    * those durable: a head in the table never names an entry that a crash can undo.
    */
-  private List<Change> durableHeads() throws IOException {
+  private Durable durable() throws IOException {
     syncer.sync(roles.walsToSync());
-    List<Change> heads = observed.headChanges();
+    Map<String, List<Change>> markers = observed.content.marked();
+    return durable(observed.headChanges(), markers);
+  }
+
+  /** @param markers of the content ledger, collected before the heads */
+  private Durable durable(List<Change> heads, Map<String, List<Change>> markers) throws IOException {
     if (!heads.isEmpty()) {
       syncer.sync(roles.wals());
     }
-    return heads;
+    return new Durable(heads, markers.values());
   }
 
-  /** Spools the rows of a final flush; without heads if the last entries may not be durable. */
+  /** Heads that no crash can undo, and markers that do not stand behind any other entry. */
+  private static final class Durable {
+    private final List<Change> heads;
+    private final List<Change> markers = new ArrayList<>();
+
+    private Durable(List<Change> heads, Collection<List<Change>> markers) {
+      this.heads = heads;
+      markers.forEach(this.markers::addAll);
+    }
+
+    private List<Change> all() {
+      List<Change> all = new ArrayList<>(heads);
+      all.addAll(markers);
+      return all;
+    }
+  }
+
+  /** Writes the markers last: whoever finds one in the table also finds every entry before it in a head. */
+  private static List<Change> put(StateStore store, Durable durable) throws IOException {
+    put(store, durable.heads);
+    put(store, durable.markers);
+    return durable.all();
+  }
+
+  /** Spools the rows of a final flush; without heads and markers if the last entries may not be durable. */
   void spool(Spool spool, Collection<ServerRole> roles, boolean end) throws IOException {
     Map<String, String> peers = this.roles.peers();
     long began = clock.getAsLong();
     List<Change> changes = new ArrayList<>(observed.otherChanges(began));
     try {
-      List<Change> heads = isTailLost() ? null : durableHeads();
-      changes.addAll(heads == null ? List.of() : heads);
-      changes.addAll(spooled(roles, heads == null ? rowsWithoutFlush(roles)
+      Durable durable = isTailLost() ? null : durable();
+      changes.addAll(durable == null ? List.of() : durable.all());
+      changes.addAll(spooled(roles, durable == null ? rowsWithoutFlush(roles)
           : rows(roles, began, lastEcho, end ? ServerRole.End.CLEAN : ServerRole.End.NONE, peers)));
     } catch (IOException e) {
       changes.addAll(spooled(roles, rowsWithoutFlush(roles)));

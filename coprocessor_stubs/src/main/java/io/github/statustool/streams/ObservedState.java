@@ -37,8 +37,8 @@ public final class ObservedState {
   }
 
   /**
-   * Returns all other changes that the state table does not have yet. Unlike heads, they may be written before the WALs
-   * are synced: they were true when they were observed.
+   * Returns all other changes that the state table does not have yet, but for markers. Unlike heads, they may be written
+   * before the WALs are synced: they were true when they were observed.
    */
   public List<Change> otherChanges(long now) {
     List<Change> changes = content.dirty(); // first: it tells of regions that are born
@@ -62,6 +62,7 @@ public final class ObservedState {
 
   public List<Change> allChanges(long now) {
     List<Change> changes = headChanges();
+    content.marked().values().forEach(changes::addAll);
     changes.addAll(otherChanges(now));
     return changes;
   }

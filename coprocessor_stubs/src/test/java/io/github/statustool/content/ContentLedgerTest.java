@@ -108,9 +108,16 @@ class ContentLedgerTest {
       append(region, seq, event(region, EventType.REGION_CLOSE, seq - 1, files()));
     }
 
+    private List<Change> pending() {
+      List<Change> changes = content.dirty();
+      content.marked().values().forEach(changes::addAll);
+      return changes;
+    }
+
     private void write() throws IOException {
       List<Change> changes = new ArrayList<>(facts.dirty());
       changes.addAll(content.urgent());
+      content.marked().values().forEach(changes::addAll);
       for (Change change : changes) {
         store.put(List.of(change.row));
         change.stored();
@@ -203,7 +210,7 @@ class ContentLedgerTest {
   }
 
   @Test
-  void openingsAndClosesAreWrittenAtOnceTheRestWithHeadsOrTheFlush() throws IOException {
+  void openingsAreWrittenAtOnceAndMarkersAfterHeads() throws IOException {
     here.open(10, ONE);
     assertEquals(1, here.content.urgent().size());
     here.write();
@@ -211,15 +218,20 @@ class ContentLedgerTest {
     here.flush(13, TWO);
     assertTrue(here.content.urgent().isEmpty());
     assertEquals(Set.of(region.getEncodedName()), here.content.marked().keySet());
-    assertEquals(1, here.content.dirty().size());
     here.close(15);
-    assertEquals(1, here.content.urgent().size());
-    here.write();
+    here.open(16, TWO);
+    here.flush(18, THREE);
     assertTrue(here.content.dirty().isEmpty());
+    assertEquals(2, here.content.marked().get(region.getEncodedName()).size());
+    here.write();
+    assertTrue(here.content.marked().isEmpty());
+    here.content.forgetFlushes();
+    assertTrue(here.content.urgent().isEmpty());
+    assertEquals(1, here.content.marked().size(), "the table lacks its heads, too");
   }
 
   private long timestamp() {
-    return here.content.dirty().get(0).row.columns().get(0).timestamp;
+    return here.pending().get(0).row.columns().get(0).timestamp;
   }
 
   /** Written twice, because the answer to the first was lost, it must not come back once it has been taken over. */
@@ -342,7 +354,7 @@ class ContentLedgerTest {
     there.write();
     assertThrows(IOException.class, () -> there.joiner.step(store));
     store.refusing = false;
-    for (Change change : there.content.dirty()) {
+    for (Change change : there.pending()) {
       store.put(List.of(change.row));
       change.stored();
     }
@@ -373,7 +385,7 @@ class ContentLedgerTest {
     here.facts.child(region.getEncodedName(), "t", 1_000);
     here.join();
     here.write();
-    for (Change change : here.content.dirty()) {
+    for (Change change : here.pending()) {
       store.put(List.of(change.row));
     }
     assertEquals(0, only().elsewhere);
@@ -436,7 +448,7 @@ class ContentLedgerTest {
     assertEquals(only().began, only().unseen);
     here.facts.child(region.getEncodedName(), "t", 1_000); // a split or merge of regions without store files
     here.join();
-    for (Change change : here.content.dirty()) {
+    for (Change change : here.pending()) {
       store.put(List.of(change.row));
     }
     assertEquals(0, only().unseen);
@@ -478,7 +490,7 @@ class ContentLedgerTest {
     there.join();
     there.join();
     there.write();
-    for (Change change : there.content.dirty()) {
+    for (Change change : there.pending()) {
       store.put(List.of(change.row));
     }
     assertEquals(0, only().elsewhere);
@@ -568,8 +580,8 @@ class ContentLedgerTest {
   void aTableThatLostItsRowsGetsBackWhatIsOpen() throws IOException {
     here.open(10, ONE);
     here.write();
-    assertTrue(here.content.dirty().isEmpty());
+    assertTrue(here.pending().isEmpty());
     here.content.forgetFlushes();
-    assertEquals(1, here.content.dirty().size());
+    assertEquals(1, here.pending().size());
   }
 }

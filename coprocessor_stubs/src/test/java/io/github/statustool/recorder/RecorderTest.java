@@ -111,8 +111,9 @@ class RecorderTest {
       if (broken) {
         throw new IOException("the file system is down");
       }
-      inRingBuffer.run();
+      Runnable appended = inRingBuffer;
       inRingBuffer = () -> { };
+      appended.run();
     }
 
     @Override
@@ -1108,44 +1109,135 @@ class RecorderTest {
     assertEquals(1, recorder.health().errors(), "the damaged marker was read");
   }
 
-  private void mark(WALEdit marker) throws IOException {
-    new MarkerForwarder(Fixtures.ORIGIN, Fixtures.SETTINGS, recorder.observed().content,
-            recorder.observed().tableWrites, recorder.observed().facts)
-        .note(region, Fixtures.key(region, nextSeq++, null), marker, null);
+  private void mark(WALEdit marker) {
+    MarkerForwarder markers = new MarkerForwarder(Fixtures.ORIGIN, Fixtures.SETTINGS, recorder.observed().content,
+        recorder.observed().tableWrites, recorder.observed().facts);
+    try {
+      markers.note(region, Fixtures.key(region, nextSeq++, null), marker, null);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
-  private void openWriteAndFlush() throws IOException {
-    mark(WALEdit.createRegionEventWALEdit(region, ProtobufUtil.toRegionEventDescriptor(EventType.REGION_OPEN, region,
-        nextSeq, ServerName.valueOf(Fixtures.SERVER), Map.of())));
+  private WALEdit event(EventType type) {
+    return WALEdit.createRegionEventWALEdit(region, ProtobufUtil.toRegionEventDescriptor(type, region, nextSeq,
+        ServerName.valueOf(Fixtures.SERVER), Map.of()));
+  }
+
+  private WALEdit flushed() {
+    return WALEdit.createFlushWALEdit(region,
+        ProtobufUtil.toFlushDescriptor(FlushAction.COMMIT_FLUSH, region, nextSeq, Map.of()));
+  }
+
+  private void openAndWrite() {
+    mark(event(EventType.REGION_OPEN));
     tick(1_000);
     append();
-    mark(WALEdit.createFlushWALEdit(region,
-        ProtobufUtil.toFlushDescriptor(FlushAction.COMMIT_FLUSH, region, nextSeq, Map.of())));
     store.log.clear();
   }
 
   /** After a crash, a marker that nobody has recorded looks like an entry that was lost with its queue. */
   @Test
   void aMarkerIsWrittenAtOnceAfterTheHeadsOfTheEntriesBeforeIt() throws IOException {
-    openWriteAndFlush();
+    openAndWrite();
+    for (WALEdit marker : List.of(flushed(), event(EventType.REGION_CLOSE))) {
+      mark(marker);
+      tick(1_000);
+      assertWrittenAfterHeads();
+      store.log.clear();
+      tick(1_000);
+      assertFalse(store.log.contains(contentRow()));
+      mark(event(EventType.REGION_OPEN));
+      append();
+    }
+  }
+
+  @Test
+  void aFlushWritesMarkersAfterHeads() throws IOException {
+    openAndWrite();
+    mark(flushed());
+    issue(TOKEN);
     tick(1_000);
-    int head = store.log.indexOf(FakeStore.text(headRow()));
-    assertTrue(head >= 0);
-    assertTrue(store.log.indexOf(contentRow()) > head);
-    store.log.clear();
+    assertWrittenAfterHeads();
+  }
+
+  /** What the second sync makes WAL threads append is in no head yet: its marker waits for the next round. */
+  @Test
+  void aMarkerThatComesWithTheSyncsIsNotWrittenBeforeItsHead() throws IOException {
+    openAndWrite();
+    mark(flushed());
+    wal.inRingBuffer = () -> wal.inRingBuffer = () -> {
+      append();
+      mark(event(EventType.REGION_CLOSE));
+    };
+    issue(TOKEN);
+    tick(1_000);
+    assertEquals(2L, store.number(headRow(), HeadRow.SEQ));
+    assertFalse(isRecordedAsClosed());
+    tick(1_000);
+    assertEquals(4L, store.number(headRow(), HeadRow.SEQ));
+    assertTrue(isRecordedAsClosed());
+  }
+
+  private boolean isRecordedAsClosed() {
+    return store.rows.get(contentRow()).values.values().stream()
+        .anyMatch(value -> Bytes.toString(value).contains("\"c\""));
+  }
+
+  @Test
+  void aMarkerIsNotWrittenWhileAHeadBeforeItMayNotBeDurable() throws IOException {
+    for (boolean flush : new boolean[] {false, true}) {
+      openAndWrite();
+      mark(flushed());
+      wal.broken = true;
+      if (flush) {
+        issue(TOKEN);
+      }
+      tick(1_000);
+      assertFalse(store.log.contains(contentRow()));
+      wal.broken = false;
+      tick(5_000);
+      assertTrue(store.log.contains(contentRow()));
+    }
+  }
+
+  @Test
+  void aMarkerIsNotWrittenWhileItsHeadsCannotBe() throws IOException {
+    openAndWrite();
+    mark(flushed());
+    store.away = HeadRow.TYPE;
+    tick(1_000);
+    issue(TOKEN);
     tick(1_000);
     assertFalse(store.log.contains(contentRow()));
   }
 
   @Test
-  void aMarkerIsNotWrittenWhileAHeadBeforeItMayNotBeDurable() throws IOException {
-    openWriteAndFlush();
-    wal.broken = true;
-    tick(1_000);
-    assertFalse(store.log.contains(contentRow()));
-    wal.broken = false;
-    tick(5_000);
-    assertTrue(store.log.contains(contentRow()));
+  void anEndWhoseLastEntriesMayNotBeDurableLeavesNoMarker() throws IOException {
+    for (boolean down : new boolean[] {false, true}) {
+      makeRecorder();
+      wal.over = false;
+      wal.torn = false;
+      server.over = false;
+      openAndWrite();
+      mark(event(EventType.REGION_CLOSE));
+      wal.over = true;
+      wal.torn = true;
+      server.over = true;
+      store.down = down;
+      tick(1_000);
+      assertTrue(recorder.isEnded());
+      store.down = false;
+      spool.drain(store);
+      assertFalse(isRecordedAsClosed());
+    }
+  }
+
+  private void assertWrittenAfterHeads() {
+    int head = store.log.indexOf(FakeStore.text(headRow()));
+    assertTrue(head >= 0);
+    assertTrue(store.log.indexOf(contentRow()) > head);
+    assertEquals(store.log.indexOf(contentRow()), store.log.lastIndexOf(contentRow()));
   }
 
   private String contentRow() {
