@@ -34,9 +34,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _after_those_beside() -> None:
-    """The third worker begins when `make test` has run the tests without clusters: all together overload two cores."""
+    """The fourth worker begins when `make test` has run the tests without clusters: all together overload two cores."""
     beside = os.environ.get("TESTS_BESIDE")
-    if beside and os.environ.get("PYTEST_XDIST_WORKER") == "gw2":
+    if beside and os.environ.get("PYTEST_XDIST_WORKER") == "gw3":
         from tests.lab.adopt import Adopted
         from tests.lab.waiting import wait_until
 

@@ -70,8 +70,8 @@ def test_both_agree_under_load_and_after_crashes(pair: Pair, witness: Witness, s
     No witness could be asked with trackers of before: their entries were missing to it.
     """
     pair.create_table("loaded", {"f": 1, "g": 1, "l": 0}, [b"load00000200", b"load00000400"])
-    loads = [pair.master.admin.load_start("loaded", family, rate_per_s=60) for family in "fg"]
-    wait_until(lambda: all(pair.master.admin.load_count(load) > 100 for load in loads), 60, "load")
+    loads = [pair.master.admin.load_start("loaded", family, rate_per_s=20) for family in "fg"]
+    wait_until(lambda: all(pair.master.admin.load_count(load) > 60 for load in loads), 60, "load")
     looked = [checked(pair, witness, status, "loaded") for _ in range(2)]
     pair.master.region_servers[0].kill9()
     witness.end(signal.SIGKILL)
