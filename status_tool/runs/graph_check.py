@@ -29,6 +29,7 @@ from status_tool.gather.snapshot import LEAST_SETTLE_S, Request, peer_rows, snap
 from status_tool.printable import counted, safe
 from status_tool.rules.graph import (
     VERDICTS,
+    Edge,
     Families,
     Hop,
     PathState,
@@ -154,16 +155,6 @@ class ReadSide:
             ]
             heads = (row for batch in file.rows({"stream"}) for row in batch.to_pylist())
             return lost_wals([queue for queue in queues if queue["peer"] == peer_id], heads)
-
-
-@dataclass(frozen=True)
-class Edge:
-    """A hop with its verdict; `outcome` is None if it could not be checked."""
-
-    hop: Hop
-    is_enabled: bool
-    judged: PathState
-    outcome: Outcome | None = None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from typing import Any, cast
 
 import pytest
 
-from status_tool.clients.config import Settings, SiteConfig
+from status_tool.clients.config import Settings
+from status_tool.clients.sitefiles import SiteConfig
 from status_tool.digests import families
 from status_tool.digests.compare import Result, TableVerdict
 from status_tool.digests.differences import MISSING, Difference

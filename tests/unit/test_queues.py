@@ -12,8 +12,9 @@ from urllib.parse import quote
 import pytest
 
 from status_tool.clients import hbase_pb2
-from status_tool.clients.config import Settings, SiteConfig, ZooKeeperEndpoint
+from status_tool.clients.config import Settings, ZooKeeperEndpoint
 from status_tool.clients.hdfscli import Refused
+from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import ConfigurationError

@@ -7,7 +7,8 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 
-from status_tool.clients.config import HDFS_PATHS_KEY, Settings, SiteConfig
+from status_tool.clients.config import HDFS_PATHS_KEY, Settings
+from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import StatusFileError, UsageError
 from status_tool.gather.snapshot import Request, apply_shutdown, settle
