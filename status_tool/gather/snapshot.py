@@ -557,7 +557,7 @@ def _await_drained(
 
     Before the barrier, so that everything else is read in its order after it.
     """
-    nobody = Barrier(b"", now_ms(), set())
+    nobody = Barrier(now_ms(), set())
     while True:
         peers = [json.loads(peer.to_json()) for peer in zookeeper.peers()]
         meant = [

@@ -172,7 +172,7 @@ class Observation:
         token = self.world.tokens.to_bytes(16, "big")
         drawn = {} if _generation(store).table_id else {"i": token}
         store.apply([(b"b", cells(self.world.now, k=token, m=self.world.now, **drawn))])
-        return Barrier(token, self.world.now, {token})
+        return Barrier(self.world.now, {token})
 
     def _settle(
         self, store: Store, live_names: Any, barrier: Barrier, role: str

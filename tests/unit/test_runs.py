@@ -130,4 +130,4 @@ class EchoedTable:
 def test_a_zookeeper_server_that_is_behind_hides_nothing_from_before_the_barrier() -> None:
     """Neither a live server nor, read later by the same session, a queue or the files of a bulk load."""
     zookeeper, state = cast("ZooKeeper", LateZooKeeper()), cast("StateTable", EchoedTable())
-    assert settle(state, zookeeper, Barrier(b"", 0, set()), "w", 0) == ["new,16020,2", "old,16020,1"]
+    assert settle(state, zookeeper, Barrier(0, set()), "w", 0) == ["new,16020,2", "old,16020,1"]
