@@ -167,7 +167,7 @@ def custody_findings(table: str, detail: Mapping[str, Any], broken: Unattended |
     """Return the findings about the custody of a slave's table, whose `table` row has this detail."""
     regions, torn = detail.get("regions"), detail.get("torn")
     if not isinstance(regions, int) or regions < 1:
-        note = "no region of it is known; a slave's status of an earlier version does not record them"
+        note = "no region of it is known"
         return [Finding("unattended", table=table, note=note)]
     found = []
     if torn is not None:
