@@ -503,8 +503,8 @@ def _acknowledged(stores: WitnessStores, peer: PeerFacts, of: ZooKeeperEndpoint)
         marks = {}
     if known is None or stores.places.keys() - marks.keys():
         raise ConfigurationError(
-            f"the witness at {endpoint} does not say how much it has acknowledged: was its znode removed, or is it of"
-            " an earlier version? Begin anew with another folder, znode and peer"
+            f"the witness at {endpoint} does not say how much it has acknowledged: was its znode removed? Begin anew"
+            " with another folder, znode and peer"
         )
     return marks, known[1]
 

@@ -610,7 +610,7 @@ def _words(group: Group) -> str:
 def _not_in_order(hop: Hop, judged: PathState) -> PathState:
     why = (
         f"{hop.source}: whether its file as a master has all that its file as a slave shows is not known: write the "
-        "former at least half a minute after the latter, both by this version of the tool"
+        "former at least half a minute after the latter"
     )
     reach = Reach.UNVERIFIABLE if judged.reach is Reach.COMPLETE else judged.reach
     return dataclasses.replace(judged, reach=reach, reasons=(why, *judged.reasons))

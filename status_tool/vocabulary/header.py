@@ -71,11 +71,11 @@ class Header:
     witnesses: tuple[str, ...] = ()
     """Ids of the folders of witnesses that were asked: alone (`is_witnessed`), or beside the trackers."""
     witness_peer: str = ""
-    """Id of their peer; empty: FILE does not say."""
+    """Id of their peer; empty: there are none."""
     unwitnessed: str = ""
     """Reason for which they may lack entries from before the cut; empty: they have all of them."""
     read_until_ms: int | None = None
-    """When the last row had been read; None: unknown."""
+    """When the last row had been read; None: it is still being read."""
 
     @property
     def is_witnessed(self) -> bool:
