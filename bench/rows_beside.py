@@ -19,7 +19,8 @@ import happybase
 from bench.results import Ratio, record
 from bench.rows import filled
 from bench.servers import COMPILERS, took
-from status_tool.clients.config import Settings, load_site
+from status_tool.clients.config import Settings
+from status_tool.clients.sitefiles import load_site
 from status_tool.digests.counted import RowsCounted
 from status_tool.digests.digest import Family, Sums
 from status_tool.digests.keys import tiles

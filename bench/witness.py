@@ -28,7 +28,8 @@ from bench.processes import jvm_cpu_s, written_bytes
 from bench.results import Ratio, record
 from bench.servers import spent_s
 from bench.witness_growth import Growth, measure_growth
-from status_tool.clients.config import Settings, load_site
+from status_tool.clients.config import Settings
+from status_tool.clients.sitefiles import load_site
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.gather.measured_queues import measure
 from status_tool.gather.queue_backlog import has_shipped

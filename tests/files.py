@@ -7,8 +7,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from status_tool.clients.config import Settings, load_site
+from status_tool.clients.config import Settings
 from status_tool.clients.hdfs_native import RpcEndpoint, rpc_endpoint_of
+from status_tool.clients.sitefiles import load_site
 from status_tool.clients.webhdfs import HdfsEndpoint
 from status_tool.sources.interface import Source
 from tests.lab import Cluster

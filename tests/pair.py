@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from status_tool.cli.main import main
-from status_tool.clients.config import Settings, SiteConfig
+from status_tool.clients.config import Settings
+from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.sources.replication_queues import read_queues
 from status_tool.vocabulary.header import SKEW_MS

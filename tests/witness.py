@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ import pytest
 from status_tool.clients.config import parse_zookeeper
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.rules.peer_versions import REFRESHED_MS
+from status_tool.sources.arrivals import Entries
 from status_tool.sources.state_table import now_ms
 from tests.lab.cluster import Cluster
 from tests.lab.lab import Lab
@@ -22,6 +23,12 @@ from tests.pair import Pair, Result, tool_environment, tool_here
 
 WITNESS_PEER = "witness"
 ZNODE = "/witness"
+
+
+def sequence_ids(entries: Entries) -> Iterator[int]:
+    """Yield the ids, in the order of the runs."""
+    for first, last, _, _ in entries.runs():
+        yield from range(first, last + 1)
 
 
 class Witness:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from status_tool.cli.options import cluster_named
-from status_tool.clients.config import Settings, load_site
+from status_tool.clients.config import Settings
+from status_tool.clients.sitefiles import load_site
 from status_tool.clients.tls import Trust
 from status_tool.errors import ConfigurationError, UsageError
 

@@ -13,8 +13,9 @@ import typer
 
 from status_tool.cli.run_options import IDENTITY, with_options
 from status_tool.cli.targets import refuse_overwriting
-from status_tool.clients.config import Settings, load_site
+from status_tool.clients.config import Settings
 from status_tool.clients.kerberos import use
+from status_tool.clients.sitefiles import load_site
 from status_tool.clients.tls import Trust, read_trust
 from status_tool.errors import UsageError
 from status_tool.printable import safe

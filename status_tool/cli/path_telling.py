@@ -12,8 +12,8 @@ from status_tool.cli.options import print_answer
 from status_tool.printable import counted, iso, safe
 from status_tool.report.progress import make_progress
 from status_tool.report.text import hanging
-from status_tool.rules.graph import Families, PathState, Reach
-from status_tool.runs.graph_check import CheckedPath, Edge, PathsAsked, PathsFound, check_paths
+from status_tool.rules.graph import Edge, Families, PathState, Reach
+from status_tool.runs.graph_check import CheckedPath, PathsAsked, PathsFound, check_paths
 from status_tool.runs.graph_holdings import Holding, WrittenBy
 from status_tool.spark.stages import stages_shown
 from status_tool.vocabulary.outcome import Cluster, ClusterMap
@@ -47,7 +47,7 @@ def tell_paths(asked: PathsAsked, report: Path | None, *, as_json: bool, quiet: 
 
 def _shown(found: PathsFound) -> GraphShown:
     """The answer for the page."""
-    from status_tool.report.graph_page import DrawnEdge, GraphShown
+    from status_tool.report.graph_page import GraphShown
 
     clusters = tuple(
         Cluster(one.name, one.cluster_key, found.unread.get(one.name, "read as master and as slave"))
@@ -59,7 +59,7 @@ def _shown(found: PathsFound) -> GraphShown:
         _ENDS[found.verdict],
         ClusterMap(clusters, ()),
         found.matrix,
-        [DrawnEdge(edge.hop, edge.is_enabled, edge.judged, edge.outcome) for edge in found.edges],
+        found.edges,
         list(_notes(found)),
     )
 

@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from status_tool.cli.run_options import with_options
-from status_tool.clients.config import ZooKeeperEndpoint, host_port, load_site, parse_zookeeper
+from status_tool.clients.config import ZooKeeperEndpoint, host_port, parse_zookeeper
 from status_tool.clients.java import hbase_class_path, java, realms_option
+from status_tool.clients.sitefiles import load_site
 from status_tool.errors import ConfigurationError, UsageError
 
 _MAIN = "io.github.statustool.witness.Witness"

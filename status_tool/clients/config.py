@@ -26,9 +26,7 @@ from status_tool.clients.nameservices import (
     rpc_properties,
     with_port,
 )
-from status_tool.clients.sitefiles import SITE_FILES as SITE_FILES
-from status_tool.clients.sitefiles import SiteConfig as SiteConfig
-from status_tool.clients.sitefiles import load_site as load_site
+from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.tls import DEFAULT_TRUST, Trust
 from status_tool.errors import ConfigurationError
 from status_tool.vocabulary.names import DEFAULT_NAMESPACE, full_name, status_table_of

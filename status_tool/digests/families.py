@@ -58,12 +58,12 @@ class Comparable:
 
 
 def is_described(family: Any) -> bool:
-    """Return True if the trackers recorded all properties of a family that digests need. Older trackers do not."""
+    """Return True if the trackers recorded all properties of a family that digests need."""
     return fits(family, _FAMILY)
 
 
 def require_described(families: Iterable[Any], where: str) -> None:
-    """Raise `ConfigurationError` for families that older trackers recorded."""
+    """Raise `ConfigurationError` unless all families are."""
     if not all(is_described(family) for family in families):
         raise ConfigurationError(f"the trackers of {where} are of a version without row digests: upgrade them")
 

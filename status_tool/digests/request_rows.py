@@ -25,11 +25,10 @@ class PageRow:
 
 
 class ProgressRow:
-    """Sign that a region server works on a request, with its progress."""
+    """Sign that a region server works on a request; only its timestamp counts."""
 
     TYPE: Final = "s"
     VERSION: Final = b"v"
-    BYTES: Final = b"b"
 
 
 class AnswerRow:

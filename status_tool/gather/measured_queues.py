@@ -70,7 +70,6 @@ class Measured:
     def summary(self) -> dict[str, Any]:
         """Return the facts of all queues together: the `detail` of the row without a name."""
         return {
-            "read_ms": self.read_ms,
             "consistent": self.queues.consistent,
             "unsplit": None if self.unsplit is None else sorted(self.unsplit),
             "bulkload": self.bulkload,

@@ -12,7 +12,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from status_tool import __version__
 from status_tool.clients.config import HdfsClient, Settings, ZooKeeperEndpoint
 from status_tool.clients.thrift import Cells
 from status_tool.clients.webhdfs import Load, WebHdfs
@@ -210,7 +209,6 @@ def snapshot(settings: Settings, request: Request, say: Callable[[str], None]) -
         tables=tuple(sorted(request.only.tables)),
         namespaces=tuple(sorted(request.only.namespaces)),
         half="both" if request.hbase and request.hdfs else "hbase" if request.hbase else "hdfs",
-        tool_version=__version__,
         filesystem=settings.filesystem,
     )
     gathered = Snapshot(header, (), ())
@@ -505,8 +503,8 @@ def _acknowledged(stores: WitnessStores, peer: PeerFacts, of: ZooKeeperEndpoint)
         marks = {}
     if known is None or stores.places.keys() - marks.keys():
         raise ConfigurationError(
-            f"the witness at {endpoint} does not say how much it has acknowledged: was its znode removed, or is it of"
-            " an earlier version? Begin anew with another folder, znode and peer"
+            f"the witness at {endpoint} does not say how much it has acknowledged: was its znode removed? Begin anew"
+            " with another folder, znode and peer"
         )
     return marks, known[1]
 
@@ -557,7 +555,7 @@ def _await_drained(
 
     Before the barrier, so that everything else is read in its order after it.
     """
-    nobody = Barrier(b"", now_ms(), set())
+    nobody = Barrier(now_ms(), set())
     while True:
         peers = [json.loads(peer.to_json()) for peer in zookeeper.peers()]
         meant = [

@@ -42,7 +42,7 @@ def _slave(settings: Settings) -> Iterator[Checked]:
     state = StateTable(settings.thrift(), settings.state_table)
     with ZooKeeper(settings.zookeeper()) as session:
         live = session.live_servers()
-    rows = server_rows(state.descriptors(Barrier(b"", now_ms(), set())), REPLICATOR, live)
+    rows = server_rows(state.descriptors(Barrier(now_ms(), set())), REPLICATOR, live)
     lacking = [row["server"] for row in rows if row["live"] and not keeps_single_entries(row.get("detail"))]
     if lacking:
         yield Checked(

@@ -8,22 +8,12 @@ from typing import TextIO
 
 from status_tool.printable import counted, iso
 from status_tool.report.html_report import drawn, page_text, small_page, table_of
-from status_tool.rules.graph import VERDICTS, Hop, PathState
-from status_tool.vocabulary.outcome import ClusterMap, Outcome, PeerLink
+from status_tool.rules.graph import VERDICTS, Edge, PathState
+from status_tool.vocabulary.outcome import ClusterMap, PeerLink
 from status_tool.vocabulary.verdicts import Verdict
 
 _COLUMNS = ("kind", "table", "how many", "what", "what to do")
 Matrix = Mapping[str, Mapping[str, PathState]]
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnEdge:
-    """An edge of the graph; without an outcome it could not be checked."""
-
-    hop: Hop
-    is_enabled: bool
-    state: PathState
-    outcome: Outcome | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +26,7 @@ class GraphShown:
     clusters: ClusterMap
     """Without links: these are the edges."""
     matrix: Matrix
-    edges: Sequence[DrawnEdge]
+    edges: Sequence[Edge]
     notes: Sequence[str]
 
 
@@ -58,9 +48,9 @@ def _lines(shown: GraphShown) -> Iterator[str]:
         yield from (f"<p>{page_text(note)}</p>" for note in shown.notes)
 
 
-def _link(number: int, edge: DrawnEdge) -> PeerLink:
-    note = str(edge.state.reach) if edge.is_enabled else f"{edge.state.reach}, DISABLED"
-    verdict = VERDICTS[edge.state.reach]
+def _link(number: int, edge: Edge) -> PeerLink:
+    note = str(edge.judged.reach) if edge.is_enabled else f"{edge.judged.reach}, DISABLED"
+    verdict = VERDICTS[edge.judged.reach]
     return PeerLink(
         edge.hop.source,
         edge.hop.target,
@@ -90,9 +80,9 @@ def _cell(state: PathState | None) -> str:
     return f'<td class="kind {VERDICTS[state.reach]}" title="{reasons}">{page_text(state.reach)}</td>'
 
 
-def _edge(number: int, edge: DrawnEdge) -> Iterator[str]:
+def _edge(number: int, edge: Edge) -> Iterator[str]:
     """The problems of an edge, which its line in the picture opens."""
-    hop, state = edge.hop, edge.state
+    hop, state = edge.hop, edge.judged
     heading = f"{hop.source} to {hop.target}, peer {hop.peer}: {state.reach}"
     yield f'<h2 id="edge-{number}" class="{VERDICTS[state.reach]}">{page_text(heading)}</h2>'
     groups = edge.outcome.overview.groups if edge.outcome is not None else ()

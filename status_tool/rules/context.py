@@ -316,10 +316,9 @@ def _question(
 def _interrupted_ms(slave: Header) -> int | None:
     """Return until when a server of the slave ran without the tracker; None: never since its state table was made.
 
-    A table that went back has the moment for both, and a finding of its own. A file of an earlier version has the
-    coverage of the other tracker.
+    A table that went back has the moment for both, and a finding of its own.
     """
-    is_whole = slave.state_since_ms is None or slave.coverage_ms in (slave.state_since_ms, slave.state_back_ms)
+    is_whole = slave.coverage_ms in (slave.state_since_ms, slave.state_back_ms)
     return None if is_whole else slave.coverage_ms
 
 

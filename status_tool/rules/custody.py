@@ -29,8 +29,6 @@ class Place:
     """Properties that regions of one table on one server share."""
 
     table: str
-    server: str
-    """Empty: no live server has them, or the table is disabled."""
     why: str
     """Reason why nobody vouches for a region there."""
     origin: int | None = None
@@ -111,15 +109,15 @@ def survey(regions: Iterable[Row], servers: Iterable[Row]) -> tuple[Places, dict
 def _place(region: Row, watchers: Mapping[str, Row]) -> Place:
     table, server = region["table"], region["server"]
     if region["state"] == RegionState.DISABLED:
-        return Place(table, "", "the table is disabled: nobody knows what it will open with")
+        return Place(table, "the table is disabled: nobody knows what it will open with")
     if region["state"] != RegionState.HOSTED:
-        return Place(table, "", "no live region server has it")
+        return Place(table, "no live region server has it")
     watcher = watchers.get(server)
     if watcher is None or not watcher.get("tracked"):
-        return Place(table, server, f"it is on {server}, which runs without the tracker")
+        return Place(table, f"it is on {server}, which runs without the tracker")
     if not _answers(watcher):
-        return Place(table, server, f"it is on {server}, which has not flushed since the barrier")
-    return Place(table, server, f"it is on {server}, which has not recorded that it opened it", watcher["origin"])
+        return Place(table, f"it is on {server}, which has not flushed since the barrier")
+    return Place(table, f"it is on {server}, which has not recorded that it opened it", watcher["origin"])
 
 
 def _answers(server: Row) -> bool:
@@ -169,7 +167,7 @@ def custody_findings(table: str, detail: Mapping[str, Any], broken: Unattended |
     """Return the findings about the custody of a slave's table, whose `table` row has this detail."""
     regions, torn = detail.get("regions"), detail.get("torn")
     if not isinstance(regions, int) or regions < 1:
-        note = "no region of it is known; a slave's status of an earlier version does not record them"
+        note = "no region of it is known"
         return [Finding("unattended", table=table, note=note)]
     found = []
     if torn is not None:

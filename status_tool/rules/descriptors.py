@@ -29,7 +29,7 @@ class Compared:
     other: tuple[str, ...] = ()
     """Differences that lose nothing by themselves."""
     known: bool = True
-    """True if both sides recorded more than the replication scope, which is all that earlier trackers recorded."""
+    """True if both sides recorded more than the replication scope."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from status_tool.errors import UsageError
 from status_tool.rules.peers import PeerFacts, feeds_replicas, is_astray, leads_to, own_shipping
+from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.verdicts import Evidence, Verdict
 
 MAX_ROUTES = 1_000
@@ -78,6 +79,16 @@ class PathState:
     """The families that are shipped all the way; None: unknown."""
     stopped: tuple[str, ...] = ()
     """What does not get to the end, and where it stops, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A hop with its verdict; `outcome` is None if it could not be checked."""
+
+    hop: Hop
+    is_enabled: bool
+    judged: PathState
+    outcome: Outcome | None = None
 
 
 def hops_of(stations: Sequence[Station]) -> list[Hop]:

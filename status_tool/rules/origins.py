@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from status_tool.printable import iso
+from status_tool.rules.segments import latest
 from status_tool.vocabulary.details import is_number, object_in
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.ids import as_hex
@@ -15,8 +16,6 @@ from status_tool.vocabulary.state_rows import REPLICATOR, WRITER
 
 CLOCK_STEP_MS = 50
 """Trackers ignore clocks that are set back by less than this (`ClockWatch`)."""
-FLUSHED_MS = 60_000
-"""A server's row was written within this time of the start of its flush, where the row does not record the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,24 +167,17 @@ def _blind_spot(row: Row, since_ms: int | None) -> str | None:
     errors = health.get("errors", 0)
     if not errors:
         return None
-    last_ms = _last_error_ms(row, health)
+    last_ms = _last_error_ms(health)
     if since_ms is not None and last_ms is not None and since_ms >= last_ms:
         return None
     accept = "" if last_ms is None else f"; --since {last_ms} or later accepts what was written until then"
     return f"reported {errors} tracker errors: entries may have been missed (see its log){accept}"
 
 
-def _last_error_ms(row: Row, health: Mapping[str, Any]) -> int | None:
-    """Until when entries may have been missed, on the origin's clock; None: unknown.
-
-    Older trackers did not record the time: then it is when the row itself was written.
-    """
-    last_ms = health.get("last_error_ms")
-    if not is_number(last_ms):
-        flushed = [time for time in (row.get("final_ms"), row.get("flush_ms")) if time is not None]
-        last_ms = max(flushed) + FLUSHED_MS if flushed else None
-    back_ms = health.get("clock_back_ms")
-    return max(last_ms, back_ms) if last_ms is not None and is_number(back_ms) else last_ms
+def _last_error_ms(health: Mapping[str, Any]) -> int | None:
+    """Until when entries may have been missed, on the origin's clock; None: unknown."""
+    last_ms, back_ms = health.get("last_error_ms"), health.get("clock_back_ms")
+    return latest(last_ms, back_ms if is_number(back_ms) else None) if is_number(last_ms) else None
 
 
 def _after_ms(row: Row, master: Header) -> int | None:

@@ -14,9 +14,8 @@ from typing import Any
 from status_tool.vocabulary.details import is_number, object_in
 from status_tool.vocabulary.schema import Row
 
-_FIELDS = (4, 5)
-"""How many numbers a tracker records: the hash of the content came last."""
-
+_FIELDS = 5
+"""How many numbers a tracker records."""
 REFRESHED_MS = 60_000
 """Time from a change's first server until it is in force on all: HBase has them refresh the peer in one procedure."""
 
@@ -28,14 +27,14 @@ class Span:
     first: int
     last: int
     since_ms: int
-    content: int | None = None
-    """A hash of what they say; None: the tracker did not record it."""
+    content: int
+    """A hash of what they say."""
 
     def joins(self, other: Span) -> bool:
         """Return True if nothing that is written in between can differ: they share a version, or one follows the other
         directly and says the same.
         """
-        gap = 1 if self.content is not None and self.content == other.content else 0
+        gap = 1 if self.content == other.content else 0
         return self.first <= other.last + gap and other.first <= self.last + gap
 
 
@@ -76,7 +75,7 @@ def span_of(row: Row, peer: Mapping[str, Any]) -> Span | None:
     """Return what a row records of this incarnation of the peer. A value that cannot be parsed counts as absent."""
     known = (object_in(row.get("detail")) or {}).get("peers")
     fields = known.get(str(peer["id"])) if isinstance(known, dict) else None
-    if not isinstance(fields, list) or len(fields) not in _FIELDS or not all(map(is_number, fields)):
+    if not isinstance(fields, list) or len(fields) != _FIELDS or not all(map(is_number, fields)):
         return None
     incarnation, *span = fields
     return Span(*span) if incarnation == peer.get("incarnation") else None

@@ -48,8 +48,8 @@ def identity_notice(master: Header, slave: Header) -> str | None:
         return None
     whose = " and ".join(f"the {side}'s" for side in unknown)
     return (
-        f"HDFS: {whose} status does not identify its HDFS (HttpFS, a NameNode whose /jmx is closed, or a file"
-        " of an older status-tool), so it cannot be checked that the two sides are different"
+        f"HDFS: {whose} status does not identify its HDFS (HttpFS, or a NameNode whose /jmx is closed), so"
+        " it cannot be checked that the two sides are different"
     )
 
 

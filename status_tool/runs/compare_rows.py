@@ -247,7 +247,7 @@ def _unusable(digests: FiledTable | None, slave: DescribedCluster, question: Que
 
 
 def _is_cut_short(digests: FiledTable, family: Mapping[str, Any], name: str) -> bool:
-    """Return True if the slave keeps cells that are older than those that were digested, as by an earlier version."""
+    """Return True if the slave keeps cells that are older than those that were digested."""
     return bool(family.get("min_versions")) and digests.families[name.encode()].oldest != FOREVER
 
 

@@ -6,7 +6,6 @@ can tell from what has changed, so it is never called different here.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import threading
@@ -67,10 +66,6 @@ class FiledTable:
     families: dict[bytes, Family]
     ranges: dict[Interval, tuple[int, ...]]
     """`Sums.content` by range; those of `digest` rows tile the table."""
-
-    def of(self, ranges: dict[Interval, tuple[int, ...]]) -> FiledTable:
-        """Return the table with other ranges."""
-        return dataclasses.replace(self, ranges=ranges)
 
     @property
     def names(self) -> tuple[str, ...]:

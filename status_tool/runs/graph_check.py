@@ -29,6 +29,7 @@ from status_tool.gather.snapshot import LEAST_SETTLE_S, Request, peer_rows, snap
 from status_tool.printable import counted, safe
 from status_tool.rules.graph import (
     VERDICTS,
+    Edge,
     Families,
     Hop,
     PathState,
@@ -154,16 +155,6 @@ class ReadSide:
             ]
             heads = (row for batch in file.rows({"stream"}) for row in batch.to_pylist())
             return lost_wals([queue for queue in queues if queue["peer"] == peer_id], heads)
-
-
-@dataclass(frozen=True)
-class Edge:
-    """A hop with its verdict; `outcome` is None if it could not be checked."""
-
-    hop: Hop
-    is_enabled: bool
-    judged: PathState
-    outcome: Outcome | None = None
 
 
 @dataclass(frozen=True)
@@ -619,7 +610,7 @@ def _words(group: Group) -> str:
 def _not_in_order(hop: Hop, judged: PathState) -> PathState:
     why = (
         f"{hop.source}: whether its file as a master has all that its file as a slave shows is not known: write the "
-        "former at least half a minute after the latter, both by this version of the tool"
+        "former at least half a minute after the latter"
     )
     reach = Reach.UNVERIFIABLE if judged.reach is Reach.COMPLETE else judged.reach
     return dataclasses.replace(judged, reach=reach, reasons=(why, *judged.reasons))

@@ -155,7 +155,7 @@ class _Pruner:
 
     def _server_rows(self) -> list[NewRow]:
         """Return the server rows of both roles."""
-        small, live = self.state.descriptors(Barrier(b"", now_ms(), set())), self.zookeeper.live_servers()
+        small, live = self.state.descriptors(Barrier(now_ms(), set())), self.zookeeper.live_servers()
         return [row for role in (WRITER, REPLICATOR) for row in server_rows(small, role, live) if row["tracked"]]
 
     def _scan(self, kind: str, digit: str) -> dict[bytes, Cells]:

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -276,7 +276,8 @@ def _contradicted(
         table = filed[part.table]
         shipped = {name.encode() for name in question.shipped.get(part.table, ())}
         if shutdown_ms < table.cut_ms and part.table not in doubted and shipped == table.families.keys():
-            found.setdefault(part.table, table.of({})).ranges[part.interval] = table.ranges[part.interval]
+            kept = found.setdefault(part.table, replace(table, ranges={}))
+            kept.ranges[part.interval] = table.ranges[part.interval]
     return found
 
 

@@ -237,11 +237,6 @@ class Entries:
         """Yield first and last sequence id, lowest and highest write time of each run."""
         return zip(self.firsts, self.lasts, self.lows, self.highs, strict=True)
 
-    def sequence_ids(self) -> Iterator[int]:
-        """Yield the ids, in the order of the runs."""
-        for first, last, _, _ in self.runs():
-            yield from range(first, last + 1)
-
     def count(self) -> int:
         """Return the number of entries of a set."""
         entries = before = 0

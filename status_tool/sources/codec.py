@@ -406,7 +406,6 @@ def server(cells: Cells, role: str, tokens: Collection[bytes]) -> NewRow:
         "kind": "server",
         "server": text(cells, ServerRow.NAME),
         "role": role,
-        "started_ms": number(cells, ServerRow.STARTED_MS),
         "flush_ms": number(cells, ServerRow.FLUSHED_MS),
         "echoed": raw(cells, ServerRow.ECHO) in tokens,
         "read_ms": number(cells, ServerRow.READ_MS),

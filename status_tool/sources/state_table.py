@@ -314,10 +314,9 @@ def newest_cells(first: Cells, second: Cells) -> Cells:
 class Barrier:
     """A token put into the state table; trackers echo it after they have flushed."""
 
-    token: bytes
     issued_ms: int
     accepted: set[bytes]
-    """This token, and those that other runs wrote after it."""
+    """Its token, and those that other runs wrote after it."""
     moment_ms: int = 0
     """Timestamp of its cell: a token with an earlier one is no later token."""
 
@@ -404,7 +403,7 @@ class StateTable(NamedTable):
                 cells[column(BarrierRow.TABLE_ID)] = os.urandom(8)
             moment_ms = _after(stored)
             table.put(BarrierRow.KEY, cells, timestamp=moment_ms)
-        return Barrier(token, issued_ms, {token}, moment_ms)
+        return Barrier(issued_ms, {token}, moment_ms)
 
     def echoes(self, barrier: Barrier) -> dict[tuple[str, str], bool]:
         """Return, by (server name, role) of every server row, whether it has echoed the barrier."""

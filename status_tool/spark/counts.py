@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from status_tool.explain.overview import Cause, causes, groups_of, merged_cause, overview
 from status_tool.rules.judged import JudgedRegion
-from status_tool.rules.segments import earliest, latest
+from status_tool.rules.segments import latest
 from status_tool.spark.expressions import FIELDS, is_in, named, to_finding
 from status_tool.spark.verify import Verification
 from status_tool.vocabulary.codes import FILE_CODES
@@ -86,13 +86,12 @@ def _tiles(regions: DataFrame, total: int) -> Iterator[Tile]:
                 "regions": "count(1)",
                 "at_fault": "count_if(status > 0)",
                 "of": "max_by(region, struct(status, coalesce(lag_ms, 0)))",
-                "lag_ms": "max(lag_ms)",
             }
         )
     )
     for row in rows.orderBy("table", "bin").collect():
         worst = STATUSES[row["worst"]]
-        yield Tile(row["table"] or _UNNAMED, worst, row["regions"], row["at_fault"], row["of"], row["lag_ms"])
+        yield Tile(row["table"] or _UNNAMED, worst, row["regions"], row["at_fault"], row["of"])
 
 
 def _lags(regions: DataFrame) -> tuple[int, ...]:
@@ -169,13 +168,10 @@ def _tables(check: Verification) -> list[TableLine]:
     counts = {str(status): f"count_if(status = {rank})" for status, rank in SEVERITY.items()}
     if check.held_regions is not None:
         return _held_tables(check.held_regions)
-    holes = "filter(findings, one -> one.code = 'gap')"
-    oldest = f"min(array_min(transform({holes}, one -> one.written_from_ms)))"
-    grouped = check.regions_in_doubt.groupBy("table")
-    rows = grouped.agg(*named({**counts, "lag_ms": "max(lag_ms)", "oldest_ms": oldest})).collect()
-    lines = {row["table"]: ({s: row[str(s)] for s in SEVERITY}, row["lag_ms"], row["oldest_ms"]) for row in rows}
+    rows = check.regions_in_doubt.groupBy("table").agg(*named({**counts, "lag_ms": "max(lag_ms)"})).collect()
+    lines = {row["table"]: ({s: row[str(s)] for s in SEVERITY}, row["lag_ms"]) for row in rows}
     for one in check.evident:
-        regions, *_ = lines.setdefault(one.table, (dict.fromkeys(SEVERITY, 0), None, None))
+        regions, _ = lines.setdefault(one.table, (dict.fromkeys(SEVERITY, 0), None))
         regions[STATUSES[one.status]] += one.regions
     return [TableLine(table or _UNNAMED, *line) for table, line in lines.items()]
 
@@ -190,7 +186,5 @@ def _held_tables(regions: list[JudgedRegion]) -> list[TableLine]:
         counts = dict.fromkeys(SEVERITY, 0)
         for region in own:
             counts[STATUSES[region.status]] += 1
-        holes = (one for region in own for one in region.findings if one.code == "gap")
-        oldest_ms = earliest(*(hole.written_from_ms for hole in holes))
-        lines.append(TableLine(table or _UNNAMED, counts, latest(*(region.lag_ms for region in own)), oldest_ms))
+        lines.append(TableLine(table or _UNNAMED, counts, latest(*(region.lag_ms for region in own))))
     return lines

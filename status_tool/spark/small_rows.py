@@ -24,7 +24,6 @@ _COLUMNS = (
     "role",
     "live",
     "tracked",
-    "started_ms",
     "flush_ms",
     "echoed",
     "read_ms",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, asdict, fields
+from dataclasses import asdict, fields
 from typing import Any, NoReturn
 
 from status_tool.vocabulary.header import HALVES, SHUTDOWN_SOURCES, SIDES, Header
@@ -57,7 +57,7 @@ def encode_header(header: Header, counts: Mapping[str, int]) -> str:
 def decode_header(text: str | bytes) -> tuple[Header, dict[str, int]]:
     """Return header and row counts; ValueError (`NewerFormat` for a later version) says what is wrong.
 
-    Keys that this version does not know are ignored: later versions may add some.
+    Keys that this version does not know are ignored. All of its own must be there: what is absent is no fact.
     """
     document = parse_json(text, MAX_HEADER_CHARS)
     if not isinstance(document, dict):
@@ -108,12 +108,10 @@ def _header(document: Mapping[str, Any]) -> Header:
     values: dict[str, Any] = {}
     for item in fields(Header):
         if item.name not in document:
-            if item.default is MISSING and item.default_factory is MISSING:
-                raise ValueError(f"the header lacks {item.name}")
-            continue
+            raise ValueError(f"the header lacks {item.name}: write it again with this version of status-tool")
         values[item.name] = _CHECKS[str(item.type)](item.name, document[item.name])
     for name, allowed in _CHOICES.items():
-        if name in values and values[name] not in allowed:
+        if values[name] not in allowed:
             raise ValueError(f"the header's {name} is none of {', '.join(allowed)}")
     return Header(**values)
 

@@ -65,8 +65,8 @@ STREAMS: dict[str, Code[Status]] = {
         Status.UNVERIFIABLE,
         "unreadable: the stream's head could not be read",
         advice=(
-            "the stream's row in the master's state table is damaged, or an earlier version of the trackers wrote it;"
-            " check the region server's log, or compare the table once (--rows --master-conf DIR)"
+            "the stream's row in the master's state table is damaged: check the region server's log, or compare the"
+            " table once (--rows --master-conf DIR)"
         ),
     ),
     # Entries may have been applied without a record of it.

@@ -34,7 +34,7 @@ class Header:
     """Since when every region server of the cluster is known to have been tracked, on a master by the write-time
     tracker, on a slave by the other one; None: never."""
     state_since_ms: int | None = None
-    """Since when the state table has been kept; None: not known, as in a file of an earlier version."""
+    """Since when the state table has been kept; None: not known, as of HDFS alone."""
     state_back_ms: int | None = None
     """When the state table was last found to have lost rows or gone back to an earlier state; None: never."""
     flush_period_ms: int = 20000
@@ -54,14 +54,13 @@ class Header:
     hdfs_absent: tuple[str, ...] = ()
     """Those of them, named by `-f` or the configuration, that do not exist."""
     hdfs_left_out: tuple[str, ...] = ()
-    """Folders and patterns that were left out below them, besides those that always are (absent: unknown)."""
+    """Folders and patterns that were left out below them, besides those that always are."""
     hdfs_cluster_id: str = ""
     """HDFS's own cluster id; empty if no NameNode reports it, or no HDFS was read."""
     hdfs_pool_id: str = ""
     """HDFS's block pool id: no two namespaces share one; of a view those of all. `file:`: local folders alone."""
     half: str = "both"
     """`both`, `hbase` or `hdfs`: what the file holds."""
-    tool_version: str = ""
     evidence: str = "exact"
     """`timestamps` for a file of the original tool, `witnessed` for one from witnesses."""
     notices: tuple[str, ...] = ()
@@ -72,11 +71,11 @@ class Header:
     witnesses: tuple[str, ...] = ()
     """Ids of the folders of witnesses that were asked: alone (`is_witnessed`), or beside the trackers."""
     witness_peer: str = ""
-    """Id of their peer; empty: FILE does not say."""
+    """Id of their peer; empty: there are none."""
     unwitnessed: str = ""
     """Reason for which they may lack entries from before the cut; empty: they have all of them."""
     read_until_ms: int | None = None
-    """When the last row had been read; None: unknown."""
+    """When the last row had been read; None: it is still being read."""
 
     @property
     def is_witnessed(self) -> bool:

@@ -245,8 +245,6 @@ class TableLine:
     table: str
     regions: dict[Status, int]
     lag_ms: int | None = None
-    oldest_hole_ms: int | None = None
-    """Since when something is missing in it: the oldest write time of a gap."""
 
     @property
     def worst(self) -> Status:
@@ -264,7 +262,6 @@ class Tile:
     at_fault: int
     region: str | None
     """The worst of them."""
-    lag_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,6 +329,7 @@ class Overview:
     tables: tuple[TableLine, ...] = ()
     """Worst first; empty if they were not requested."""
     oldest_hole_ms: int | None = None
+    """Since when something is missing: the oldest write time of a gap."""
     drawing: Drawing | None = None
     """Drawing of a page; None if there is to be none."""
 

@@ -106,7 +106,6 @@ class ServerRow:
 
     TYPE: Final = "o"
     NAME: Final = b"n"
-    STARTED_MS: Final = b"a"
     FLUSHED_MS: Final = b"f"
     SETTLED: Final = b"d"
     """Prefix, followed by a peer id. Written by the tool."""

@@ -18,8 +18,9 @@ from typing import Any
 
 import pytest
 
-from status_tool.clients.config import Settings, load_site
+from status_tool.clients.config import Settings
 from status_tool.clients.hdfs_native import RpcEndpoint, native_hdfs, no_process_left, rpc_endpoint_of
+from status_tool.clients.sitefiles import load_site
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, RateLimit, WebHdfs, webhdfs
 from status_tool.explain.advice import FILESYSTEM_PLACEHOLDER, SLAVE_FILESYSTEM_PLACEHOLDER
 from status_tool.sources.crc import Layout

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from status_tool.clients.config import SECURITY_KEY, RpcAccess, Settings, load_site
+from status_tool.clients.config import SECURITY_KEY, RpcAccess, Settings
 from status_tool.clients.hbase_pb2 import (
     ConnectionHeader,
     CoprocessorServiceCall,
@@ -24,6 +24,7 @@ from status_tool.clients.hbase_pb2 import (
     RegionSpecifier,
 )
 from status_tool.clients.hbase_rpc import CallRefused, HBaseRpc
+from status_tool.clients.sitefiles import load_site
 from status_tool.clients.tls import DEFAULT_TRUST
 from status_tool.errors import ConnectionFailed
 from status_tool.sources.arrivals import read_arrivals

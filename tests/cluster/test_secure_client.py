@@ -16,8 +16,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from status_tool.clients.config import Settings, load_site
+from status_tool.clients.config import Settings
 from status_tool.clients.delegation_tokens import delegated, no_token_left
+from status_tool.clients.sitefiles import load_site
 from status_tool.clients.tls import read_trust
 from status_tool.clients.webhdfs import WebHdfs
 from status_tool.errors import ConnectionFailed

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from status_tool.clients.config import Settings, ThriftEndpoint, load_site
+from status_tool.clients.config import Settings, ThriftEndpoint
 from status_tool.clients.java import JAR, jar
+from status_tool.clients.sitefiles import load_site
 from status_tool.clients.thrift import connection, scan
 from status_tool.published.layout import PART, Closing
 from status_tool.published.table import PublishedTable

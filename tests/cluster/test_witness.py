@@ -35,6 +35,7 @@ from tests.witness import (
     Witness,
     assert_witnessed,
     end_quietly,
+    sequence_ids,
     wait_covered,
     wait_covered_soon,
     write_from,
@@ -118,7 +119,7 @@ def sent(witnesses: list[Witness], table: str) -> Entries:
         for key, entries in read_arrivals(witness.store).items():
             if key.table == table:
                 assert key.families == ("f",)
-                found.setdefault(key.region, set()).update(entries.sequence_ids())
+                found.setdefault(key.region, set()).update(sequence_ids(entries))
     return found
 
 

@@ -397,7 +397,7 @@ class LedgerWorld:
         """What a run knows that puts its barrier and reads `hbase:meta` now."""
         vouching = {origin_id(server.name): self.now + server.offset for server in self.living() if not server.blind}
         hosts = {name: region.host.name if region.host else "" for name, region in self.regions.items()}
-        return Places(watched=vouching), {name: Place("t", host, "", origin_id(host)) for name, host in hosts.items()}
+        return Places(watched=vouching), {name: Place("t", "", origin_id(host)) for name, host in hosts.items()}
 
     def unattended(self, asked: tuple[Places, dict[str, Place]] | None = None) -> set[str]:
         """The regions that no living server vouches for, for a run that reads the ledger now."""

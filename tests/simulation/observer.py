@@ -172,7 +172,7 @@ class Observation:
         token = self.world.tokens.to_bytes(16, "big")
         drawn = {} if _generation(store).table_id else {"i": token}
         store.apply([(b"b", cells(self.world.now, k=token, m=self.world.now, **drawn))])
-        return Barrier(token, self.world.now, {token})
+        return Barrier(self.world.now, {token})
 
     def _settle(
         self, store: Store, live_names: Any, barrier: Barrier, role: str
@@ -245,7 +245,6 @@ class Observation:
         unsplit = [server.name for server in world.masters if not server.split]
         yield
         plausible = set(unsplit) & set(world.live_names())
-        read_ms = world.now
         for _ in range(QUEUE_ATTEMPTS):
             before, rows = world.cversion, list[Row]()
             live = set(world.live_names())
@@ -257,7 +256,7 @@ class Observation:
             consistent = before == world.cversion
             if consistent:
                 break
-        summary = {"read_ms": read_ms, "consistent": consistent, "unsplit": unsplit if plausible else None}
+        summary = {"consistent": consistent, "unsplit": unsplit if plausible else None}
         return [*rows, {"kind": "queue", "detail": json.dumps({**summary, "bulkload": False, "hfile_refs": {}})}]
 
     def _queues_of(self, holder: str, live: bool) -> list[Row]:

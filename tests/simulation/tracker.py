@@ -241,7 +241,6 @@ class Recorder:
         health = json.dumps({"failed_writes": 0, "pending": 0, "errors": self.errors, "peers": peers, **back})
         values: Values = {
             "n": self.name,
-            "a": self.started,
             "q": health,
             "f": flushed,
             "e": token,

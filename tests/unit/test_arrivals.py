@@ -34,6 +34,7 @@ from status_tool.vocabulary.scope import NOTHING_ACCEPTED, Baseline, Scope, Tabl
 from status_tool.vocabulary.verdicts import Evidence, Verdict
 from tests.judgement import verify_rows
 from tests.pair import REPOSITORY
+from tests.witness import sequence_ids
 
 FOLDER = REPOSITORY / "coprocessor_stubs/src/test/resources/witness"
 """As `ArrivalStoreTest` writes it."""
@@ -132,12 +133,12 @@ def codes(outcome: Outcome) -> set[str]:
 def test_the_folder_is_read_as_the_witness_writes_it() -> None:
     """Of the first set and the log that was being written."""
     found = read_arrivals(FOLDER)
-    assert {key: list(entries.sequence_ids()) for key, entries in found.items()} == {
+    assert {key: list(sequence_ids(entries)) for key, entries in found.items()} == {
         LOCAL: [4, 5, 6, 9, 12, 300, BIG],
         ArrivalKey("ns:t", "r1", (OTHER, SENDER), ("f",)): [7],
         ArrivalKey("ns:t", "r1", (SENDER,), ("f", "gé")): [10],
     }
-    assert list(found[LOCAL].lows) == list(found[LOCAL].highs) == [MS + one for one in found[LOCAL].sequence_ids()]
+    assert list(found[LOCAL].lows) == list(found[LOCAL].highs) == [MS + one for one in sequence_ids(found[LOCAL])]
 
 
 def test_each_family_is_a_stream_and_says_what_lies_between_its_entries() -> None:
@@ -253,7 +254,7 @@ def test_what_a_witness_has_pruned_is_read_as_runs() -> None:
         (BIG, BIG, MS + BIG, MS + BIG),
     ]
     assert found[LOCAL].count() == 11
-    assert list(found[LOCAL].sequence_ids()) == [*range(4, 13), 300, BIG]
+    assert list(sequence_ids(found[LOCAL])) == [*range(4, 13), 300, BIG]
     two = ArrivalKey("ns:t", "r1", (OTHER, SENDER), ("f", "gé"))
     assert list(found[two].runs()) == [(7, 7, MS - 1000, MS - 1000)]
     pruned = WitnessSource({PRUNED: Mark()}, SENDER, TableFilter())
@@ -300,7 +301,7 @@ def test_a_folder_of_which_a_crash_has_left_more_is_read_once(tmp_path: Path) ->
     assert read_arrivals(copy, Mark(3, 0)) == read_arrivals(PRUNED, Mark(3, 0))
     (copy / "1-2.runs").rename(copy / "1-1.runs")
     found = read_arrivals(copy, Mark(2, (copy / "2.log").stat().st_size))
-    assert {*found[LOCAL].sequence_ids()} == {*range(4, 13), 300, BIG}
+    assert {*sequence_ids(found[LOCAL])} == {*range(4, 13), 300, BIG}
     with pytest.raises(ConfigurationError, match="has less than"):
         read_arrivals(PRUNED, Mark(3, 1))
 
@@ -368,7 +369,7 @@ def test_a_folder_that_is_none_or_damaged_is_refused(tmp_path: Path) -> None:
     log = bytearray((copy / "2.log").read_bytes())
     log[-1] ^= 1
     (copy / "2.log").write_bytes(log)
-    assert list(read_arrivals(copy)[LOCAL].sequence_ids()) == [4, 5, 6, 9, 12]  # the end was not written whole
+    assert list(sequence_ids(read_arrivals(copy)[LOCAL])) == [4, 5, 6, 9, 12]  # the end was not written whole
     log[10] ^= 1
     (copy / "2.log").write_bytes(log)
     with pytest.raises(ConfigurationError, match="is damaged at byte 0"):

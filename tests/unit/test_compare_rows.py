@@ -12,7 +12,8 @@ from typing import Any, cast
 
 import pytest
 
-from status_tool.clients.config import Settings, SiteConfig
+from status_tool.clients.config import Settings
+from status_tool.clients.sitefiles import SiteConfig
 from status_tool.digests import families
 from status_tool.digests.compare import Result, TableVerdict
 from status_tool.digests.differences import MISSING, Difference
@@ -153,7 +154,7 @@ def test_a_first_look_that_fails_leaves_each_table_to_itself() -> None:
 
 @pytest.mark.parametrize(("least", "oldest", "is_usable"), [(1, 5, False), (1, FOREVER, True), (0, 5, True)])
 def test_digests_without_what_min_versions_keeps_prove_nothing(least: int, oldest: int, is_usable: bool) -> None:
-    """As an earlier version wrote them."""
+    """FILE was written without the slave's settings."""
     filed = FiledTable("a", bytes(16), 9, None, {b"f": Family(1, oldest)}, {})
     slave = cast(DescribedCluster, SimpleNamespace(tables={"a": {"f": {"min_versions": least}}}))
     reason = _unusable(filed, slave, QUESTION, "a")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from status_tool.clients.config import Settings, SiteConfig, load_site
+from status_tool.clients.config import Settings
+from status_tool.clients.sitefiles import SiteConfig, load_site
 from status_tool.errors import ConfigurationError
 
 

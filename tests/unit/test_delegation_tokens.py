@@ -11,9 +11,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from status_tool.clients import delegation_tokens
-from status_tool.clients.config import HdfsClient, Settings, SiteConfig
+from status_tool.clients.config import HdfsClient, Settings
 from status_tool.clients.delegation_tokens import delegated, no_token_left
 from status_tool.clients.hdfscli import reason, refused
+from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
 from status_tool.errors import ConnectionFailed
 from status_tool.gather.hdfs_side import files_endpoint

@@ -1067,6 +1067,7 @@ def test_what_a_region_held_when_it_was_split_is_in_its_daughters(parent: Row) -
         ({"state_back_ms": 45_000}, 105_001, {"unrecorded", "slave-state-lost"}),
         # A server without the tracker was there.
         ({"coverage_ms": 45_000, "state_since_ms": 1}, 30_000, {"unrecorded", "slave-uncovered"}),
+        ({"coverage_ms": 45_000, "state_since_ms": None}, 30_000, {"unrecorded", "slave-uncovered"}),
         ({"coverage_ms": 45_000, "state_since_ms": 45_000}, 30_000, {"gap"}),  # none but those before the first one
     ],
 )

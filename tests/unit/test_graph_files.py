@@ -8,7 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from status_tool.clients.config import Settings, SiteConfig
+from status_tool.clients.config import Settings
+from status_tool.clients.sitefiles import SiteConfig
 from status_tool.errors import StatusFileError, UsageError
 from status_tool.gather.snapshot import Snapshot
 from status_tool.rules.graph import Reach, Station

@@ -18,10 +18,11 @@ import pytest
 
 from status_tool.cli.main import main
 from status_tool.clients import hdfs_native, patience
-from status_tool.clients.config import HdfsClient, Settings, SiteConfig
+from status_tool.clients.config import HdfsClient, Settings
 from status_tool.clients.hdfs_native import NativeHdfs, RpcEndpoint, no_process_left
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.java import READER, _compiled, hadoop_class_path
+from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.webhdfs import Load
 from status_tool.errors import EXIT_ERROR, ConfigurationError, ConnectionFailed, Interrupted
 from status_tool.gather import hdfs_side

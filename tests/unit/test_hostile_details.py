@@ -51,7 +51,6 @@ NAMES = st.sampled_from(
         "files",
         "since_ms",
         "bulkload",
-        "read_ms",
         "endpoint",
         "entry_filters",
         "drops_loads",
@@ -70,7 +69,7 @@ QUEUE = {
     **{"peer": "1", "live": True, "dead_servers": []},
     "wals": [{"name": "w", "server": "a,1,1", "started_ms": 1, "position": 0, "left": 3}],
 }
-SUMMARY = {"read_ms": 1, "consistent": True, "unsplit": [], "bulkload": True}
+SUMMARY = {"consistent": True, "unsplit": [], "bulkload": True}
 SUMMARY["hfile_refs"] = {"1": {"since_ms": 1, "files": 0}}
 DESCRIPTOR = {"families": {"f": {"scope": 1}}, "durability": "USE_DEFAULT"}
 HEALTH = {"failed_writes": 0, "pending": 0, "errors": 0}

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from status_tool.cli.main import main
-from status_tool.clients.config import Settings, SiteConfig, ZooKeeperEndpoint
+from status_tool.clients.config import Settings, ZooKeeperEndpoint
 from status_tool.clients.kerberos import TICKETS_VARIABLE, ServiceName, forget_tickets, use, why_no_ticket
 from status_tool.clients.sasl import GssapiClient
+from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.zookeeper import ZooKeeper, parse_cluster_key
 from status_tool.errors import EXIT_ERROR, ConfigurationError, ConnectionFailed
 

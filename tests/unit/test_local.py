@@ -11,7 +11,8 @@ from typing import Any, BinaryIO
 import pytest
 
 from status_tool.cli.main import main
-from status_tool.clients.config import Settings, SiteConfig
+from status_tool.clients.config import Settings
+from status_tool.clients.sitefiles import SiteConfig
 from status_tool.errors import UsageError
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import Request, Snapshot, snapshot

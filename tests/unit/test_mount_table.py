@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from status_tool.cli.main import main
-from status_tool.clients.config import HdfsClient, Settings, SiteConfig
+from status_tool.clients.config import HdfsClient, Settings
 from status_tool.clients.hdfs_native import RpcEndpoint
 from status_tool.clients.mount_table import mount_table, mounts_below, seen_at, view_name
+from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.webhdfs import Load
 from status_tool.errors import EXIT_ERROR, ConfigurationError
 from status_tool.gather.hdfs_side import files_endpoint

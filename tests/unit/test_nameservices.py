@@ -15,8 +15,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from status_tool.cli.main import main
-from status_tool.clients.config import Settings, SiteConfig
+from status_tool.clients.config import Settings
 from status_tool.clients.nameservices import namenode_urls, rpc_filesystem, rpc_properties
+from status_tool.clients.sitefiles import SiteConfig
 from status_tool.errors import ConfigurationError
 from status_tool.status_file.reader import open_status
 from tests.http_server import Answer, ended, serve

@@ -17,8 +17,8 @@ import pytest
 
 from status_tool.cli.main import main
 from status_tool.cli.path_telling import paths_lines
-from status_tool.rules.graph import Hop, PathState, Reach, Station
-from status_tool.runs.graph_check import Edge, PathsFound
+from status_tool.rules.graph import Edge, Hop, PathState, Reach, Station
+from status_tool.runs.graph_check import PathsFound
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.schema import STATUS_SCHEMA

@@ -197,7 +197,7 @@ def test_a_server_is_over_when_nothing_of_it_can_come(row: dict[str, Any], over:
 
 
 def spans(first: int, last: int, since_ms: int, **more: Any) -> str:
-    return json.dumps({"peers": {"1": [7, first, last, since_ms]}, **more})
+    return json.dumps({"peers": {"1": [7, first, last, since_ms, last]}, **more})
 
 
 def test_rows_of_servers_that_go() -> None:
@@ -535,7 +535,7 @@ def test_a_table_that_is_pruned_while_it_is_read_is_no_evidence(monkeypatch: pyt
     table = StateTable(ThriftEndpoint("h", 1), "t")
     rows[b"pns:t"] = {b"t:w" + ONE_BYTES: (int64(9), 9)}
     rows[b"d"] = {b"t:p" + MASTER_ID.encode(): (int64(8), 8), b"t:s": (int64(7), 7)}
-    small = table.descriptors(state_table.Barrier(b"", 0, set()))
+    small = table.descriptors(state_table.Barrier(0, set()))
     assert (small.generation.pruning, small.pruned) == (b"first", {"ns:t": [[ONE_BYTES.hex(), 9]]})
     assert (small.pruned_files, small.shutdown_ms) == ({MASTER_ID: 8}, 7)
     source = StateTableSource(ThriftEndpoint("h", 1), "t", "h", expected=small.generation)

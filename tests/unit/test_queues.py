@@ -12,8 +12,9 @@ from urllib.parse import quote
 import pytest
 
 from status_tool.clients import hbase_pb2
-from status_tool.clients.config import Settings, SiteConfig, ZooKeeperEndpoint
+from status_tool.clients.config import Settings, ZooKeeperEndpoint
 from status_tool.clients.hdfscli import Refused
+from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import ConfigurationError
@@ -103,7 +104,7 @@ def test_a_tracker_that_had_the_peer_in_force_settles_it() -> None:
     """However young the peer is; and one that recorded another version does not."""
     young = {**PEER, "created_ms": STARTED + 1, "modified_ms": STARTED + 2, "incarnation": 70, "version": 1}
     summary = {"kind": "queue", "detail": json.dumps(SUMMARY)}
-    for versions, drained in (((70, 0, 1, 5), {7}), ((70, 0, 0, 5), set[int]()), ((69, 0, 1, 5), set[int]())):
+    for versions, drained in (((70, 0, 1, 5, 9), {7}), ((70, 0, 0, 5, 9), set[int]()), ((69, 0, 1, 5, 9), set[int]())):
         crashed = {**CRASHED, "detail": json.dumps({"peers": {"1": versions}})}
         assert queue_facts([summary], [crashed, RUNNING], young).drained == drained
 
@@ -112,7 +113,7 @@ def test_a_tracker_that_had_the_peer_in_force_settles_it() -> None:
 def test_heads_of_what_a_young_peer_skipped_have_to_be_known(health: dict[str, Any], drained: set[int]) -> None:
     """Errors of the tracker do not matter where the peer was there all along: its queue had everything."""
     summary = {"kind": "queue", "detail": json.dumps(SUMMARY)}
-    crashed = {**CRASHED, "detail": json.dumps({**health, "peers": {"1": (70, 0, 1, 5)}})}
+    crashed = {**CRASHED, "detail": json.dumps({**health, "peers": {"1": (70, 0, 1, 5, 9)}})}
     old = {**PEER, "incarnation": 70, "version": 1}
     young = {**old, "created_ms": STARTED + 1, "modified_ms": STARTED + 2}
     found = queue_facts([summary], [crashed, RUNNING], young)

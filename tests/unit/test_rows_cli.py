@@ -9,7 +9,8 @@ import pytest
 
 from status_tool.cli.comparing import _document, _lines
 from status_tool.cli.main import main
-from status_tool.clients.config import Settings, SiteConfig, ThriftEndpoint
+from status_tool.clients.config import Settings, ThriftEndpoint
+from status_tool.clients.sitefiles import SiteConfig
 from status_tool.digests.compare import Limits, Result, TableVerdict
 from status_tool.digests.differences import Difference, TableSide, differences
 from status_tool.digests.digest import FOREVER, Family, Sums

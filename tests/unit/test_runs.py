@@ -7,7 +7,8 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 
-from status_tool.clients.config import HDFS_PATHS_KEY, Settings, SiteConfig
+from status_tool.clients.config import HDFS_PATHS_KEY, Settings
+from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import StatusFileError, UsageError
 from status_tool.gather.snapshot import Request, apply_shutdown, settle
@@ -129,4 +130,4 @@ class EchoedTable:
 def test_a_zookeeper_server_that_is_behind_hides_nothing_from_before_the_barrier() -> None:
     """Neither a live server nor, read later by the same session, a queue or the files of a bulk load."""
     zookeeper, state = cast("ZooKeeper", LateZooKeeper()), cast("StateTable", EchoedTable())
-    assert settle(state, zookeeper, Barrier(b"", 0, set()), "w", 0) == ["new,16020,2", "old,16020,1"]
+    assert settle(state, zookeeper, Barrier(0, set()), "w", 0) == ["new,16020,2", "old,16020,1"]

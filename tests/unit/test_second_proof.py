@@ -84,7 +84,7 @@ def check(
     written_ms: int = MS,
 ) -> Outcome:
     """The verdict on one region whose trackers have written `IDS`, and never by less than all that is known of it."""
-    alive = {"kind": "server", "live": True, "tracked": True, "echoed": True, "started_ms": 1, "flush_ms": END}
+    alive = {"kind": "server", "live": True, "tracked": True, "echoed": True, "flush_ms": END}
     ours: list[Row] = [
         {**alive, "server": SERVER, "origin": TRACKED["origin"], "role": "w", "read_ms": END},
         {"kind": "table", "table": "t", "detail": json.dumps({"families": {"f": {"scope": 1}}})},

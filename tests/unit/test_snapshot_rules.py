@@ -16,7 +16,8 @@ from typing import Any, cast
 
 import pytest
 
-from status_tool.clients.config import Settings, SiteConfig, ZooKeeperEndpoint
+from status_tool.clients.config import Settings, ZooKeeperEndpoint
+from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.thrift import Cells, StoredRow
 from status_tool.clients.zookeeper import Peer, ZooKeeper
 from status_tool.errors import ConfigurationError, ConnectionFailed

@@ -26,7 +26,8 @@ from thriftpy2.transport import (
 )
 
 from status_tool.clients import thrift
-from status_tool.clients.config import Settings, SiteConfig, ThriftEndpoint
+from status_tool.clients.config import Settings, ThriftEndpoint
+from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.thrift import cells_of, connection, scan, scan_pages
 from status_tool.clients.tls import read_trust
 from status_tool.errors import ConnectionFailed

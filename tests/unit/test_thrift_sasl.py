@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from thriftpy2.transport import TSocket, TTransportException
 
-from status_tool.clients.config import Settings, SiteConfig, ThriftEndpoint
+from status_tool.clients.config import Settings, ThriftEndpoint
+from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.thrift import connect
 from status_tool.clients.thrift_sasl import Rejected, SaslTransport, Stage
 from status_tool.errors import ConfigurationError, ConnectionFailed

@@ -21,10 +21,11 @@ import pytest
 
 from status_tool.cli.main import main
 from status_tool.clients import patience
-from status_tool.clients.config import HdfsClient, Settings, SiteConfig
+from status_tool.clients.config import HdfsClient, Settings
 from status_tool.clients.file_client import SharedClients
 from status_tool.clients.hdfs_native import no_process_left
 from status_tool.clients.hdfscli import Refused
+from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, RateLimit, WebHdfs
 from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted, OutputError
 from status_tool.gather.hdfs_side import files_endpoint, paths_of

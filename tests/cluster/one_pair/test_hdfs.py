@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from status_tool.clients.config import Settings, load_site
+from status_tool.clients.config import Settings
+from status_tool.clients.sitefiles import load_site
 from tests.lab.config import write_conf
 from tests.pair import Pair, tool_here
 

@@ -43,7 +43,6 @@ final class DigestJob {
   private long refreshAt;
   private long progressAt;
   private long answerAt;
-  private long bytes;
   private int unsent;
   private boolean over;
 
@@ -138,8 +137,7 @@ final class DigestJob {
 
   private StateRow progress() {
     return new StateRow(key(ProgressRow.TYPE, origin))
-        .add(ProgressRow.VERSION, Bytes.toBytes(TrackerVersion.get()), StateRow.SERVER_TIME)
-        .add(ProgressRow.BYTES, bytes, StateRow.SERVER_TIME);
+        .add(ProgressRow.VERSION, Bytes.toBytes(TrackerVersion.get()), StateRow.SERVER_TIME);
   }
 
   private byte[] key(char type, String rest) {
@@ -160,7 +158,6 @@ final class DigestJob {
     try {
       DigestScan.Slice slice = digest(range, scanner);
       answer = DigestAnswer.slice(range, slice.readPoint, slice.buckets, slice.end);
-      slice.buckets.forEach(bucket -> bytes += bucket.sums.bytes());
       if (!slice.reaches(range.stop) && !slice.isSample) {
         ranges.add(range.from(slice.end));
       }

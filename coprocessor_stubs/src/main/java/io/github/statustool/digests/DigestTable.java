@@ -28,11 +28,10 @@ final class DigestTable {
     private PageRow() {}
   }
 
-  /** Sign that a region server works on a request, with its progress. */
+  /** Sign that a region server works on a request. */
   static final class ProgressRow {
     static final char TYPE = 's';
     static final byte[] VERSION = Bytes.toBytes("v");
-    static final byte[] BYTES = Bytes.toBytes("b");
 
     private ProgressRow() {}
   }

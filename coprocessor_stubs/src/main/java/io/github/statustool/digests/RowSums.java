@@ -61,10 +61,6 @@ final class RowSums {
     return rows;
   }
 
-  long bytes() {
-    return bytes;
-  }
-
   void write(DataOutput out) throws IOException {
     out.writeLong(highUpTo);
     out.writeLong(lowUpTo);

@@ -37,7 +37,6 @@ final class ServerRole {
   final char role;
   final String serverName;
   final long origin;
-  private final long started;
   /**
    * Timestamp of the cells in the last row. Strictly increasing even if the clock is set back, so that no older cell
    * hides a newer one.
@@ -49,11 +48,10 @@ final class ServerRole {
   private final List<byte[]> attempted = new ArrayList<>();
   private boolean ended;
 
-  ServerRole(char role, String serverName, long started) {
+  ServerRole(char role, String serverName) {
     this.role = role;
     this.serverName = serverName;
     this.origin = Ids.origin(serverName);
-    this.started = started;
   }
 
   byte[] key() {
@@ -149,7 +147,6 @@ final class ServerRole {
     long now = lastTimestamp;
     StateRow row = new StateRow(key())
         .add(ServerRow.NAME, Bytes.toBytes(serverName), now)
-        .add(ServerRow.STARTED_MS, started, now)
         .add(ServerRow.VERSION, Bytes.toBytes(TrackerVersion.get()), now)
         .add(ServerRow.HEALTH, Bytes.toBytes(health), now)
         .add(ServerRow.LAST, now, now);

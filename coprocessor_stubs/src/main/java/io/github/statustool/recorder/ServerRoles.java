@@ -32,12 +32,10 @@ public final class ServerRoles {
   private final Map<String, Search> searches = new TreeMap<>();
   private final Map<String, ServerRole> roles = new TreeMap<>();
   private final LongSupplier clock;
-  private final long started;
   private Function<String, ServerComponent> finder = name -> null;
 
   ServerRoles(LongSupplier clock) {
     this.clock = clock;
-    this.started = clock.getAsLong();
   }
 
   /** @param by returns the region server of this JVM with a name, or null; set before the recorder runs */
@@ -85,7 +83,7 @@ public final class ServerRoles {
     for (ServerComponent each : watched) {
       String server = each.serverName();
       if (server != null) {
-        roles.computeIfAbsent(role + server, absent -> new ServerRole(role, server, started));
+        roles.computeIfAbsent(role + server, absent -> new ServerRole(role, server));
       }
     }
   }

@@ -139,7 +139,6 @@ public final class StateTable {
   public static final class ServerRow {
     public static final char TYPE = 'o';
     public static final byte[] NAME = Bytes.toBytes("n");
-    public static final byte[] STARTED_MS = Bytes.toBytes("a");
     public static final byte[] FLUSHED_MS = Bytes.toBytes("f");
     /** Prefix, followed by a peer id. Written by the tool. */
     public static final byte[] SETTLED = Bytes.toBytes("d");

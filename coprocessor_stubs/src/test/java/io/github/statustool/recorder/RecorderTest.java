@@ -63,8 +63,8 @@ class RecorderTest {
   private final FakeWatch wal = new FakeWatch();
   private final FakeWatch server = new FakeWatch();
   private final RegionInfo region = Fixtures.region("t");
-  private final byte[] writerRow = new ServerRole(ServerRole.WRITER, Fixtures.SERVER, 0).key();
-  private final byte[] replicatorRow = new ServerRole(ServerRole.REPLICATOR, Fixtures.SERVER, 0).key();
+  private final byte[] writerRow = new ServerRole(ServerRole.WRITER, Fixtures.SERVER).key();
+  private final byte[] replicatorRow = new ServerRole(ServerRole.REPLICATOR, Fixtures.SERVER).key();
   private Spool spool;
   private Recorder recorder;
   private long nextSeq = 1;
@@ -177,7 +177,7 @@ class RecorderTest {
     append();
     recorder.tick();
     assertArrayEquals(Bytes.toBytes(Fixtures.SERVER), store.value(writerRow, ServerRow.NAME));
-    assertNotNull(store.value(replicatorRow, ServerRow.STARTED_MS));
+    assertNotNull(store.value(replicatorRow, ServerRow.NAME));
     assertNull(store.value(writerRow, ServerRow.FLUSHED_MS));
     assertNull(store.value(headRow(), HeadRow.SEQ));
   }
@@ -588,7 +588,7 @@ class RecorderTest {
   /** Found by the simulation: cells from before, with later timestamps, stayed, and were read as one with newer ones. */
   @Test
   void theCellsOfAServersRowNeverGetOlder() {
-    ServerRole role = new ServerRole(ServerRole.WRITER, Fixtures.SERVER, 0);
+    ServerRole role = new ServerRole(ServerRole.WRITER, Fixtures.SERVER);
     long first = role.row(null, null, ServerRole.End.NONE, "{}", 5_000).row.columns().get(0).timestamp;
     long second = role.row(null, null, ServerRole.End.NONE, "{}", 1_000).row.columns().get(0).timestamp;
     assertTrue(second > first, second + " after " + first);
@@ -1039,7 +1039,7 @@ class RecorderTest {
 
   @Test
   void aServerThatIsGoneIsMarkedOnce() throws IOException {
-    byte[] gone = new ServerRole(ServerRole.WRITER, OTHER_SERVER, 0).key();
+    byte[] gone = new ServerRole(ServerRole.WRITER, OTHER_SERVER).key();
     store.put(List.of(new StateRow(gone).add(ServerRow.NAME, Bytes.toBytes(OTHER_SERVER), 1)));
     recorder.tick();
     long first = store.number(gone, ServerRow.GONE_MS);
@@ -1049,7 +1049,7 @@ class RecorderTest {
 
   @Test
   void aServerThatEndedCleanlyIsNotMarked() throws IOException {
-    byte[] ended = new ServerRole(ServerRole.WRITER, OTHER_SERVER, 0).key();
+    byte[] ended = new ServerRole(ServerRole.WRITER, OTHER_SERVER).key();
     store.put(List.of(
         new StateRow(ended).add(ServerRow.NAME, Bytes.toBytes(OTHER_SERVER), 1).add(ServerRow.FINAL_MS, 5, 5)));
     recorder.tick();
@@ -1075,7 +1075,7 @@ class RecorderTest {
     recorder.tick();
     store.segmentsUnreadable = true;
     recorder.writeThrough().write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
-    byte[] gone = new ServerRole(ServerRole.WRITER, OTHER_SERVER, 0).key();
+    byte[] gone = new ServerRole(ServerRole.WRITER, OTHER_SERVER).key();
     store.put(List.of(new StateRow(gone).add(ServerRow.NAME, Bytes.toBytes(OTHER_SERVER), 1)));
     tick(61_000);
     assertNotNull(store.value(gone, ServerRow.GONE_MS), "the sweep");

@@ -50,10 +50,10 @@ class ServerRowsTest {
   }
 
   private void servers() throws IOException {
-    ServerRole writer = new ServerRole(ServerRole.WRITER, Fixtures.SERVER, 1000);
+    ServerRole writer = new ServerRole(ServerRole.WRITER, Fixtures.SERVER);
     Barrier.Echo echo = new Barrier.Echo(TOKEN, 2001);
     rows.add(writer.row(2000L, echo, ServerRole.End.CLEAN, health().json(3, "{\"1\":[77,2,2,1700000100000]}"), NOW).row);
-    ServerRole replicator = new ServerRole(ServerRole.REPLICATOR, Fixtures.SERVER, 1000);
+    ServerRole replicator = new ServerRole(ServerRole.REPLICATOR, Fixtures.SERVER);
     StateRow unflushed = replicator.row(null, null, ServerRole.End.NONE, Fixtures.health().json(0, null), NOW).row;
     store.put(List.of(unflushed));
     new Sweep(new Settings(Fixtures.conf()), () -> NOW, (server, live) -> false)
@@ -110,7 +110,7 @@ class ServerRowsTest {
   @Test
   void aServerThatTheToolHasSettledIsATrackedOne() throws IOException {
     store.put(GoldenRows.read("tool-rows"));
-    byte[] row = new ServerRole(ServerRole.WRITER, Fixtures.SERVER, 0).key();
+    byte[] row = new ServerRole(ServerRole.WRITER, Fixtures.SERVER).key();
     assertEquals("{\"incarnation\": 77, \"at_ms\": 1700000100000, \"filter\": \"\"}",
         Bytes.toString(store.value(row, Bytes.add(ServerRow.SETTLED, Bytes.toBytes("1")))));
     Sweep sweep = new Sweep(new Settings(Fixtures.conf()), () -> NOW, (server, live) -> false);

@@ -58,7 +58,7 @@ class SweepTest {
   }
 
   private void tracked(String server, char as) throws IOException {
-    ServerRole role = new ServerRole(as, server, now);
+    ServerRole role = new ServerRole(as, server);
     store.put(List.of(new StateRow(role.key()).add(ServerRow.NAME, Bytes.toBytes(server), now)));
   }
 
@@ -198,7 +198,7 @@ class SweepTest {
   }
 
   private Long goneMs(String server) {
-    return store.number(new ServerRole(ServerRole.WRITER, server, now).key(), ServerRow.GONE_MS);
+    return store.number(new ServerRole(ServerRole.WRITER, server).key(), ServerRow.GONE_MS);
   }
 
   @Test
@@ -280,7 +280,7 @@ class SweepTest {
     tracked(PASSER_BY.getServerName());
     sweep.run(store, WRITERS);
     long marked = now;
-    byte[] key = new ServerRole(ServerRole.WRITER, PASSER_BY.getServerName(), now).key();
+    byte[] key = new ServerRole(ServerRole.WRITER, PASSER_BY.getServerName()).key();
     store.live.add(PASSER_BY);
     now += 60_000;
     store.put(List.of(new StateRow(key).add(ServerRow.FLUSHED_MS, now, now)));
