@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from status_tool import __version__
 from status_tool.clients.config import HdfsClient, Settings, ZooKeeperEndpoint
 from status_tool.clients.thrift import Cells
 from status_tool.clients.webhdfs import Load, WebHdfs
@@ -209,6 +210,7 @@ def snapshot(settings: Settings, request: Request, say: Callable[[str], None]) -
         tables=tuple(sorted(request.only.tables)),
         namespaces=tuple(sorted(request.only.namespaces)),
         half="both" if request.hbase and request.hdfs else "hbase" if request.hbase else "hdfs",
+        tool_version=__version__,
         filesystem=settings.filesystem,
     )
     gathered = Snapshot(header, (), ())

@@ -61,6 +61,8 @@ class Header:
     """HDFS's block pool id: no two namespaces share one; of a view those of all. `file:`: local folders alone."""
     half: str = "both"
     """`both`, `hbase` or `hdfs`: what the file holds."""
+    tool_version: str = ""
+    """For whoever looks into a FILE that somebody sends."""
     evidence: str = "exact"
     """`timestamps` for a file of the original tool, `witnessed` for one from witnesses."""
     notices: tuple[str, ...] = ()
