@@ -10,7 +10,7 @@ import json
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 
 from status_tool.rules.segments import Segment, merged
 from status_tool.sources import codec
@@ -149,12 +149,12 @@ class Recorder:
     last_peers: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """As they were before the last flush."""
 
-    @property
+    @cached_property
     def origin(self) -> int:
         """The id of the server's incarnation."""
         return origin_id(self.name)
 
-    @property
+    @cached_property
     def key(self) -> bytes:
         """The server's row."""
         return b"o" + hex16(self.origin) + self.role.encode()

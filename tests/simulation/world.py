@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from status_tool.vocabulary.ids import origin_id
 from status_tool.vocabulary.state_rows import column
@@ -76,7 +77,7 @@ class MasterServer:
     """Of the peer as it is in force here: incarnation, configuration, and whether it is narrow."""
     stopping: bool = False
 
-    @property
+    @cached_property
     def origin(self) -> int:
         """Its id."""
         return origin_id(self.name)
