@@ -238,7 +238,7 @@ class Recorder:
         """`ServerRole.row`."""
         token, read = echo or (None, None)
         back = self.look_at_clock()
-        health = json.dumps({"failed_writes": 0, "pending": 0, "errors": self.errors, "peers": peers, **back})
+        health = _health(self.errors, tuple((peer, tuple(versions)) for peer, versions in peers.items()), *back.items())
         values: Values = {
             "n": self.name,
             "a": self.started,
@@ -374,6 +374,11 @@ class Recorder:
     def spooled(self) -> list[Write]:
         """What a server writes to a file when its last flush cannot reach the table."""
         raise NotImplementedError
+
+
+@cache
+def _health(errors: int, peers: tuple[tuple[str, tuple[int, ...]], ...], *back: tuple[str, int]) -> str:
+    return json.dumps({"failed_writes": 0, "pending": 0, "errors": errors, "peers": dict(peers), **dict(back)})
 
 
 @dataclass
