@@ -184,6 +184,9 @@ def broken_rules() -> dict[str, tuple[object, str, Callable[..., object]]]:
 def test_a_rule_that_is_taken_away_is_found(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     where, name, instead = broken_rules()[rule]
     monkeypatch.setattr(where, name, instead)
-    worlds = [*runs(beside=True, crashes=True), *runs(beside=False, crashes=True)]
-    altered = runs(beside=False, crashes=True, alters=True)
-    assert missed(worlds) + false_alarms(worlds) + kept_less(altered)[0] > 0
+    for count in (RUNS // 10, RUNS):  # a few show most of them
+        worlds = [run for beside in (True, False) for run in runs(beside=beside, crashes=True, count=count)]
+        altered = runs(beside=False, crashes=True, alters=True, count=count)
+        if missed(worlds) + false_alarms(worlds) + kept_less(altered)[0] > 0:
+            return
+    pytest.fail("nothing was found")
