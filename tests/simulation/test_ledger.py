@@ -163,11 +163,7 @@ def broken_rules() -> dict[str, tuple[object, str, Callable[..., object]]]:
             lambda a, b, f: b.open > a.seq and a.after["f"].same(b.before["f"]),
         ),
         "beginnings not compared": (content, "_in_order", lambda many: sorted(many, key=lambda t: (t.open, t.seq))),
-        "the order of clocks": (
-            content,
-            "_in_order",
-            lambda many: sorted(in_order(many), key=lambda t: t.began_ms),
-        ),
+        "the order of clocks": (content, "_in_order", lambda many: sorted(in_order(many), key=lambda t: t.began_ms)),
         "ids that began anew within the error of clocks": (content, "_began_anew", lambda _: None),
         "tenures that were taken over whatever they held": (
             ledger.LedgerWorld,

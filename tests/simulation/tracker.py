@@ -229,11 +229,7 @@ class Recorder:
         yield
 
     def row(
-        self,
-        flushed: int | None,
-        echo: tuple[bytes, int] | None,
-        final: int | None,
-        peers: Mapping[str, Sequence[int]],
+        self, flushed: int | None, echo: tuple[bytes, int] | None, final: int | None, peers: Mapping[str, Sequence[int]]
     ) -> Write:
         """`ServerRole.row`."""
         token, read = echo or (None, None)

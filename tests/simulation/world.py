@@ -16,16 +16,7 @@ from status_tool.vocabulary.ids import origin_id
 from status_tool.vocabulary.state_rows import column
 from tests.simulation.dice import Dice
 from tests.simulation.store import APPLIED, APPLIED_BUT_FAILED, LATE, PARTLY, REFUSED, Cells, Store
-from tests.simulation.tracker import (
-    ARRIVED_MS,
-    CHANGED_ROW,
-    SLAVE_VIA,
-    WHOLE,
-    Entry,
-    Event,
-    SinkTracker,
-    WriteTracker,
-)
+from tests.simulation.tracker import ARRIVED_MS, CHANGED_ROW, SLAVE_VIA, WHOLE, Entry, Event, SinkTracker, WriteTracker
 
 START_MS = 1_000_000_000
 REGIONS = ("a1", "b2", "c3")

@@ -78,10 +78,7 @@ def regions(outcome: Outcome) -> dict[Status, int]:
     return {status: count for status, count in outcome.hbase.regions.items() if count}
 
 
-HOLED: list[Row] = [
-    *changed(THEIRS, "segment", seq=4, write_ms=9_000),
-    {**SEGMENT, "prev": 6, "first_ms": 11_000},
-]
+HOLED: list[Row] = [*changed(THEIRS, "segment", seq=4, write_ms=9_000), {**SEGMENT, "prev": 6, "first_ms": 11_000}]
 """Entries after 4 up to 6 have not arrived."""
 LOAD: Row = {"kind": "fact", "table": "ns:t", "region": "r1", "state": "bulkload", "write_ms": 20_000}
 LOST_SERVER: Row = {
@@ -1032,10 +1029,7 @@ def test_a_slave_whose_state_table_went_back() -> None:
 
 @pytest.mark.parametrize(
     "parent",
-    [
-        {"kind": "region", "state": "split", "region_id": 2_000},
-        {"kind": "fact", "state": "split", "region_id": 2_000},
-    ],
+    [{"kind": "region", "state": "split", "region_id": 2_000}, {"kind": "fact", "state": "split", "region_id": 2_000}],
 )
 def test_what_a_region_held_when_it_was_split_is_in_its_daughters(parent: Row) -> None:
     """A table that was cloned from a snapshot and is split at once: none of its regions opened with foreign files."""

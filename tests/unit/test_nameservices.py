@@ -249,10 +249,7 @@ def two_sites(nodes: Mapping[str, FakeNameNode], order: str, **more: str) -> Sit
         ({RPC: "0.0.0.0:9000"}, None),
         ({HTTP: "n:9870"}, None),
         ({}, None),
-        (
-            {"fs.defaultFS": "hdfs://a", "dfs.nameservices": "a", "dfs.ha.namenodes.a": "x,y", f"{RPC}.a.x": "n:1"},
-            None,
-        ),
+        ({"fs.defaultFS": "hdfs://a", "dfs.nameservices": "a", "dfs.ha.namenodes.a": "x,y", f"{RPC}.a.x": "n:1"}, None),
     ],
 )
 def test_rpc_addresses(site: Site, expected: str | None) -> None:
@@ -337,11 +334,7 @@ OPERATIONS = ("GETFILESTATUS", "LISTSTATUS_BATCH", "GETFILECHECKSUM")
     ),
 )
 def test_the_other_cluster_gets_no_request(
-    namenodes: dict[str, FakeNameNode],
-    order: str,
-    chosen_by: Site,
-    standby: tuple[str, ...],
-    tmp_path: Path,
+    namenodes: dict[str, FakeNameNode], order: str, chosen_by: Site, standby: tuple[str, ...], tmp_path: Path
 ) -> None:
     """A run on the slave asks the slave's NameNodes only, also when they are standing by for a moment.
 

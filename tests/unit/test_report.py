@@ -297,10 +297,7 @@ def many(tables: int, gaps: int) -> Outcome:
     problems = tuple(to_problem(finding, context) for finding in findings[:100])
     counts = {Status.COMPLETE: 3, Status.GAP: tables * gaps}
     return replace(
-        OUTCOME,
-        hbase=replace(HBASE, regions=counts),
-        problems=problems,
-        overview=overview(context, causes(findings)),
+        OUTCOME, hbase=replace(HBASE, regions=counts), problems=problems, overview=overview(context, causes(findings))
     )
 
 
@@ -679,7 +676,7 @@ def test_the_topology_is_drawn() -> None:
     ]
     clusters = known_clusters((KnownSide(header, ours), KnownSide(slave, theirs)))
     assert [(link.source, link.target, link.broken) for link in clusters.links] == [
-        *(("11-m", "22-s", False), ("11-m", "z:1:/far", True), ("22-s", "11-m", False)),
+        *(("11-m", "22-s", False), ("11-m", "z:1:/far", True), ("22-s", "11-m", False))
     ]
     text = printed(HtmlReporter(run_ms=0), replace(OUTCOME, clusters=clusters))
     page = Page(text)
@@ -720,7 +717,7 @@ def test_a_dump_line_is_one_line_and_the_same_document(name: str) -> None:
 
 def test_words() -> None:
     assert [duration(ms) for ms in (0, 999, 1500, 61_000, 7_500_000, 90_000_000)] == [
-        *("0 ms", "999 ms", "1.5 s", "1 min 1 s", "2 h 5 min", "1 d 1 h"),
+        *("0 ms", "999 ms", "1.5 s", "1 min 1 s", "2 h 5 min", "1 d 1 h")
     ]
     assert iso(-1) == "1969-12-31T23:59:59.999Z"
     assert iso(2**63 - 1) == f"{2**63 - 1} ms"

@@ -45,13 +45,7 @@ STREAM: dict[str, Any] = {
     "write_ms": 1_700_000_000_000,
     "start_key": b"\x00\xff",
 }
-FILE: dict[str, Any] = {
-    "kind": "file",
-    "path": "/a/ü",
-    "length": 3,
-    "algorithm": "MD5",
-    "checksum": "00" * 16,
-}
+FILE: dict[str, Any] = {"kind": "file", "path": "/a/ü", "length": 3, "algorithm": "MD5", "checksum": "00" * 16}
 SERVER: dict[str, Any] = {"kind": "server", "server": "h,1,2", "live": True, "tracked": None}
 
 
