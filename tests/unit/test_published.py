@@ -512,7 +512,7 @@ def test_a_users_table_of_that_name_is_not_used(
     published: PublishedTable, hbase: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has other families."""
-    families = {b"cf:": {}, b"published:": {}}
+    families: dict[bytes, Any] = {b"cf:": {}, b"published:": {}}
     monkeypatch.setattr(hbase, "table", lambda _: SimpleNamespace(families=lambda: families))
     with pytest.raises(ConfigurationError, match="has the families cf, published"):
         published.require()

@@ -103,21 +103,23 @@ def test_what_does_not_settle_it(changed: QueueFacts, words: str) -> None:
 def test_a_tracker_that_had_the_peer_in_force_settles_it() -> None:
     """However young the peer is; and one that recorded another version does not."""
     young = {**PEER, "created_ms": STARTED + 1, "modified_ms": STARTED + 2, "incarnation": 70, "version": 1}
+    summary = {"kind": "queue", "detail": json.dumps(SUMMARY)}
     for versions, drained in (((70, 0, 1, 5), {7}), ((70, 0, 0, 5), set[int]()), ((69, 0, 1, 5), set[int]())):
         crashed = {**CRASHED, "detail": json.dumps({"peers": {"1": versions}})}
-        assert queue_facts([FIRST], [crashed, RUNNING], young).drained == drained
+        assert queue_facts([summary], [crashed, RUNNING], young).drained == drained
 
 
 @pytest.mark.parametrize(("health", "drained"), [({}, {7}), ({"errors": 0}, {7}), ({"errors": 2}, set[int]())])
 def test_heads_of_what_a_young_peer_skipped_have_to_be_known(health: dict[str, Any], drained: set[int]) -> None:
     """Errors of the tracker do not matter where the peer was there all along: its queue had everything."""
+    summary = {"kind": "queue", "detail": json.dumps(SUMMARY)}
     crashed = {**CRASHED, "detail": json.dumps({**health, "peers": {"1": (70, 0, 1, 5)}})}
     old = {**PEER, "incarnation": 70, "version": 1}
     young = {**old, "created_ms": STARTED + 1, "modified_ms": STARTED + 2}
-    found = queue_facts([FIRST], [crashed, RUNNING], young)
+    found = queue_facts([summary], [crashed, RUNNING], young)
     assert found.drained == drained
     assert ("errors" in found.left.get(7, "")) == (not drained)
-    assert queue_facts([FIRST], [crashed, RUNNING], old).drained == {7}
+    assert queue_facts([summary], [crashed, RUNNING], old).drained == {7}
 
 
 def test_a_file_without_queues_settles_nothing() -> None:
