@@ -35,8 +35,6 @@ from tests.simulation.tracker import (
     stream_row,
 )
 
-STEPS_A_RUN = 150
-
 
 def _trust_the_living(row: Any, live: bool, tracked: bool, since_ms: int | None, honest: Any = origins._reason) -> Any:
     return None if live and tracked else honest(row, live, tracked, since_ms)

@@ -15,7 +15,7 @@ from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.tables import newest_changes
 from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import Header
-from status_tool.vocabulary.outcome import Outcome, Problem
+from status_tool.vocabulary.outcome import HBaseOutcome, Outcome, Problem
 from status_tool.vocabulary.scope import Baseline, Scope
 from status_tool.vocabulary.verdicts import Evidence, FileStatus, Status, Verdict
 from tests.judgement import verify_rows
@@ -73,9 +73,13 @@ def only(outcome: Outcome) -> Problem:
     return problem
 
 
-def regions(outcome: Outcome) -> dict[Status, int]:
+def hbase(outcome: Outcome) -> HBaseOutcome:
     assert outcome.hbase is not None
-    return {status: count for status, count in outcome.hbase.regions.items() if count}
+    return outcome.hbase
+
+
+def regions(outcome: Outcome) -> dict[Status, int]:
+    return {status: count for status, count in hbase(outcome).regions.items() if count}
 
 
 HOLED: list[Row] = [*changed(THEIRS, "segment", seq=4, write_ms=9_000), {**SEGMENT, "prev": 6, "first_ms": 11_000}]
@@ -105,8 +109,7 @@ def test_a_gap_that_the_timestamps_do_not_see() -> None:
     outcome = check(theirs=HOLED)
     problem = only(outcome)
     assert (outcome.verdict, regions(outcome)) == (Verdict.INCOMPLETE, {Status.GAP: 1})
-    assert outcome.hbase is not None
-    assert outcome.hbase.timestamps_complete == 1
+    assert hbase(outcome).timestamps_complete == 1
     assert (problem.kind, problem.table, problem.region, problem.origin) == ("gap", "ns:t", "r1", "a,1,1")
     assert (problem.from_seq, problem.to_seq) == (4, 6)
     assert (problem.written_from_ms, problem.written_to_ms) == (9_000, 11_000)
@@ -170,8 +173,7 @@ def test_streams_of_a_table_that_is_shipped_in_part_are_exact() -> None:
     queues = QueueFacts(families=FamilyFilter({"ns:t": frozenset("f")}))
     outcome = check(ours, theirs, queues=queues)
     assert (outcome.verdict, outcome.problems) == (Verdict.COMPLETE, ())
-    assert outcome.hbase is not None
-    assert outcome.hbase.evidence is Evidence.EXACT
+    assert hbase(outcome).evidence is Evidence.EXACT
     holed = check(ours, changed(theirs, "segment", prev=4), queues=queues)
     assert (holed.verdict, only(holed).kind) == (Verdict.INCOMPLETE, "gap")
     assert check(ours, without(theirs, "segment"), queues=queues).verdict is Verdict.INCOMPLETE
@@ -221,8 +223,7 @@ def test_a_family_with_the_name_of_hbases_own_markers() -> None:
 
 def test_behind_has_a_lag() -> None:
     outcome = check(theirs=changed(THEIRS, "segment", seq=4, write_ms=9_000))
-    assert outcome.hbase is not None
-    assert (only(outcome).kind, outcome.hbase.worst_lag_ms) == ("behind", 21_000)
+    assert (only(outcome).kind, hbase(outcome).worst_lag_ms) == ("behind", 21_000)
 
 
 def test_an_edit_that_came_from_the_slave_is_not_asked_of_it() -> None:
@@ -436,8 +437,7 @@ def test_the_originals_timestamps() -> None:
     master = replace(MASTER, evidence="timestamps")
     ours = [{"kind": "stream", "region": "r1", "write_ms": 30_000}]
     fine = check(ours, THEIRS, master=master)
-    assert fine.hbase is not None
-    assert (fine.verdict, fine.hbase.evidence) == (Verdict.COMPLETE, Evidence.TIMESTAMPS)
+    assert (fine.verdict, hbase(fine).evidence) == (Verdict.COMPLETE, Evidence.TIMESTAMPS)
     late = changed(THEIRS, "replicated", write_ms=29_000)
     assert (only(check(ours, late, master=master)).kind, only(check(ours, late, master=master)).lag_ms) == (
         "behind",
@@ -597,8 +597,7 @@ def test_later_writes_are_doubtful(theirs: list[Row], told_by: str) -> None:
     """A recorded shutdown time may be of an earlier occasion: what was written since is named, arrived or not."""
     outcome = check(theirs=theirs, master=replace(LATER, shutdown_from=told_by))
     assert (outcome.verdict, regions(outcome)) == (Verdict.UNVERIFIABLE, {Status.COMPLETE: 1})
-    assert outcome.hbase is not None
-    (later,) = outcome.hbase.later
+    (later,) = hbase(outcome).later
     assert (later.table, later.streams, later.newest_ms) == ("ns:t", 1, 30_000)
     problem = only(outcome)
     assert "1 stream written to after the recorded shutdown time" in problem.detail
@@ -623,9 +622,8 @@ def test_later_writes_that_are_accepted(scope: Scope, master: Header) -> None:
     """By today's word, as a baseline, or because they are none."""
     outcome = check(scope=scope, master=master)
     assert (outcome.verdict, outcome.problems) == (Verdict.COMPLETE, ())
-    assert outcome.hbase is not None
     later = scope.since == Baseline() and master.shutdown_ms == 20_000
-    assert bool(outcome.hbase.later) is later
+    assert bool(hbase(outcome).later) is later
     assert any("written to after the shutdown time" in notice for notice in outcome.notices) is later
 
 
@@ -655,8 +653,7 @@ def test_equal_rows_settle_what_streams_leave_in_doubt() -> None:
     assert check(ours, HOLED).verdict is Verdict.INCOMPLETE
     outcome = check(ours, HOLED, rows=RowProofs(frozenset({"ns:t"})))
     assert (outcome.verdict, outcome.problems, regions(outcome)) == (Verdict.COMPLETE, (), {Status.COMPLETE: 1})
-    assert outcome.hbase is not None
-    assert (outcome.hbase.evidence, outcome.hbase.worst_lag_ms) == (Evidence.ROWS, None)
+    assert (hbase(outcome).evidence, hbase(outcome).worst_lag_ms) == (Evidence.ROWS, None)
 
 
 def test_what_only_rows_settle_rests_on_rows() -> None:
@@ -665,8 +662,7 @@ def test_what_only_rows_settle_rests_on_rows() -> None:
     assert check(ours).verdict is Verdict.UNVERIFIABLE
     for rows, evidence in ((ours, Evidence.ROWS), (OURS, Evidence.EXACT)):
         outcome = check(rows, rows=proven_rows)
-        assert outcome.hbase is not None
-        assert (outcome.verdict, outcome.hbase.evidence) == (Verdict.COMPLETE, evidence)
+        assert (outcome.verdict, hbase(outcome).evidence) == (Verdict.COMPLETE, evidence)
 
 
 def test_equal_rows_of_one_table_settle_no_server() -> None:
@@ -714,8 +710,7 @@ def test_what_was_proven_stays_a_baseline_of_the_table() -> None:
 
     outcome = holed(25_000)
     assert (outcome.verdict, outcome.problems) == (Verdict.COMPLETE, ())
-    assert outcome.hbase is not None
-    assert outcome.hbase.evidence is Evidence.ROWS
+    assert hbase(outcome).evidence is Evidence.ROWS
     assert any("rests on an earlier comparison" in notice for notice in outcome.notices)
     assert regions(holed(9_500)) == {Status.GAP: 1}
     assert "origin" in {problem.code for problem in holed(15_000).problems}
@@ -843,14 +838,11 @@ def test_what_rests_on_the_operators_word_is_no_proof() -> None:
     """A gap that `--since` passes over; a table that is younger than what is accepted rests on its streams."""
     for since in (Baseline(15_000), Baseline(None, {"ns:t": 15_000})):
         outcome = check(theirs=HOLED, scope=replace(HBASE, since=since))
-        assert outcome.hbase is not None
-        assert (outcome.verdict, outcome.hbase.evidence) == (Verdict.COMPLETE, Evidence.ACCEPTED)
-        assert outcome.hbase.evidence_by[Evidence.ACCEPTED] == 1
+        assert (outcome.verdict, hbase(outcome).evidence) == (Verdict.COMPLETE, Evidence.ACCEPTED)
+        assert hbase(outcome).evidence_by[Evidence.ACCEPTED] == 1
     younger = check(scope=replace(HBASE, since=Baseline(1_999)))
     compared = check(scope=replace(HBASE, since=Baseline(15_000)), rows=RowProofs(frozenset({"ns:t"})))
-    assert younger.hbase is not None
-    assert compared.hbase is not None
-    assert (younger.hbase.evidence, compared.hbase.evidence) == (Evidence.EXACT, Evidence.ROWS)
+    assert (hbase(younger).evidence, hbase(compared).evidence) == (Evidence.EXACT, Evidence.ROWS)
 
 
 def recorded(outcome: Outcome, events: Row | None = None, rows: list[Row] = THEIRS) -> list[Row]:
@@ -876,9 +868,8 @@ def test_what_follows_an_acceptance_ends_it_whatever_the_clocks_show(behind_ms: 
     first = check(ours, before, accepted, master)
     assert (first.problems, set(first.accepts)) == ((), {"ns:t"})
     again = check(ours, recorded(first, born), master=master)
-    assert again.hbase is not None
     assert (again.verdict, again.accepts) == (Verdict.COMPLETE, {})
-    assert (again.hbase.evidence, again.hbase.accepted_tables) == (Evidence.ACCEPTED, ("ns:t",))
+    assert (hbase(again).evidence, hbase(again).accepted_tables) == (Evidence.ACCEPTED, ("ns:t",))
     moment = 1_000_000 - behind_ms
     change = {"kind": "fact", "table": "ns:t", "region": "x", "state": "changed", "write_ms": moment}
     for events, more, code in (
@@ -977,9 +968,8 @@ def test_a_later_word_replaces_the_one_before_and_a_proof_by_rows_either() -> No
     def until(theirs: list[Row], time_ms: int | None) -> Row:
         outcome = check(ours, theirs, replace(HBASE, since=Baseline(time_ms)))
         assert (outcome.verdict, outcome.problems) == (Verdict.COMPLETE, ())
-        assert outcome.hbase is not None
         kept = outcome.accepts.get("ns:t", {})
-        return {"until_ms": kept.get("until_ms"), "by": kept.get("by"), "evidence": outcome.hbase.evidence}
+        return {"until_ms": kept.get("until_ms"), "by": kept.get("by"), "evidence": hbase(outcome).evidence}
 
     first = check(ours, scope=replace(HBASE, since=Baseline(20_000)))
     nothing = {"until_ms": None, "by": None}

@@ -79,7 +79,6 @@ VALUES = {
 }
 COMPANIONS = {"debug_dir": ["-d"], "mode": ["-d"], "require_signature": ["--sign-key", "key"]}
 WITH_ROWS = ["--rows", "--master-conf", "conf"]
-HALF_FREE = {"master_zookeeper", "only", "debug"}
 
 
 class _Reached(StatusToolError):

@@ -22,7 +22,7 @@ from status_tool.clients.hdfscli import Refused
 from status_tool.clients.thrift import Cells, StoredRow, Value
 from status_tool.clients.webhdfs import WebHdfs
 from status_tool.clients.zookeeper import ZooKeeper, parse_cluster_key, unwrap
-from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.errors import ConnectionFailed
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import NO_ROWS, PackedRows
 from status_tool.rules.custody import Places
@@ -44,7 +44,6 @@ from status_tool.sources.state_table import (
 from status_tool.vocabulary.ids import as_hex, cluster_bytes, from_hex, origin_id
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import TableFilter
-from status_tool.vocabulary.selection import Exclusions, outermost, plain_path, read_path_file
 from status_tool.vocabulary.state_rows import CoverageRow, column
 
 REGION = "0123456789abcdef0123456789abcdef"
@@ -537,31 +536,6 @@ def test_cluster_keys() -> None:
     assert mixed is not None
     assert mixed.hosts == "z1:2182,z2:2181"
     assert parse_cluster_key("some endpoint", nowhere) is None
-
-
-def test_paths() -> None:
-    """Without scheme and authority, normalised; roots inside roots are listed once."""
-    assert plain_path("hdfs://nn:8020/a//b/") == "/a/b"
-    assert plain_path("/") == "/"
-    assert plain_path("hdfs://nn") == plain_path("hdfs://nn/") == plain_path("hdfs:///") == "/"
-    assert plain_path("file://d") == "/d"
-    assert outermost(["/a/b", "/a", "/ab", "/a"]) == ["/a", "/ab"]
-    assert outermost(["/", "/x"]) == ["/"]
-
-
-def test_path_file() -> None:
-    """Comments and empty lines go; a relative path or nothing at all is said."""
-    assert read_path_file("# all\n\n/a\n hdfs://nn/b c \n", "f") == ("/a", "hdfs://nn/b c")
-    for text in ("", "# only\n", "relative\n"):
-        with pytest.raises(ConfigurationError, match="-f f"):
-            read_path_file(text, "f")
-
-
-def test_exclusions() -> None:
-    """Trash, temporary and staging names anywhere; folders by their whole path."""
-    left_out = Exclusions(("/tmp", "/hbase"))
-    assert all(map(left_out.leave_out, ["/tmp", "/hbase", "/user/x/.Trash", "/a/_temporary", "/a/b._COPYING_"]))
-    assert not any(map(left_out.leave_out, ["/data/tmp", "/hbase2", "/a/Trash"]))
 
 
 class Parts(Source):
