@@ -267,6 +267,28 @@ def _lose_the_backlog(run: Run) -> None:
     run.world.advance(1)
 
 
+def _fence(run: Run, server: world.MasterServer) -> None:
+    """A server is over, its regions are elsewhere, and all that is left of it is shipped."""
+    server.running = server.session = False
+    run.world.move_regions(server)
+    run.world.split(server, 0)
+    run.ship_all()
+
+
+def _applied_once_more(run: Run) -> None:
+    """An entry of the master, up to the slave."""
+    run.world.append("a1", 0, 0)
+    run.world.sync(run.world.host["a1"])
+    run.ship_all()
+
+
+def _truncated(run: Run) -> None:
+    """The slave's table, and the trackers have looked."""
+    run.world.truncate_slave()
+    run.world.advance(11_000)
+    run.beat()
+
+
 def _a_hook_fails(run: Run) -> None:
     server = run.world.host["a1"]
     assert server.tracker is not None
@@ -285,10 +307,7 @@ def _a_hook_fails_before_a_crash(run: Run) -> None:
     run.beat()
     here.advance(peer_versions.REFRESHED_MS + 1)
     run.beat()
-    server.running = server.session = False
-    here.move_regions(server)
-    here.split(server, 0)
-    run.ship_all()
+    _fence(run, server)
     here.advance(1)
 
 
@@ -367,9 +386,7 @@ def _a_clock_is_set_back(run: Run) -> None:
     server = here.host["a1"]
     server.offset = 9_000
     run.beat()
-    here.append("a1", 0, 0)
-    here.sync(server)
-    run.ship_all()
+    _applied_once_more(run)
     server.offset = 0
     here.append("a1", 0, 0)
     here.advance(1)
@@ -384,9 +401,7 @@ def _a_peer_comes_during_a_flush(run: Run) -> None:
     server = here.host["a1"]
     assert server.tracker is not None
     run.ask()
-    here.append("a1", 0, 0)
-    here.sync(server)
-    run.ship_all()
+    _applied_once_more(run)
     here.remove_peer()
     here.add_peer()
     for other in here.living():
@@ -400,10 +415,7 @@ def _a_peer_comes_during_a_flush(run: Run) -> None:
     here.advance(1)
     while server.tracker.busy is not None:
         server.tracker.tick(lambda: APPLIED)
-    server.running = server.session = False
-    here.move_regions(server)
-    here.split(server, 0)
-    run.ship_all()
+    _fence(run, server)
 
 
 def _a_filter_was_narrower(run: Run) -> None:
@@ -412,9 +424,7 @@ def _a_filter_was_narrower(run: Run) -> None:
     run.ask()
     here.set_narrow(True)
     here.refresh_all()
-    here.append("a1", 0, 0)
-    here.sync(here.host["a1"])
-    run.ship_all()
+    _applied_once_more(run)
     here.set_narrow(False)
     here.refresh_all()
     here.advance(1)
@@ -464,9 +474,7 @@ def _others_have_not_loaded_the_peer_yet(run: Run) -> None:
     run.beat()
     here.append("a1", 0, 0, frozenset("g"))
     here.sync(server)
-    here.crash(server, 0)
-    server.session = False
-    here.split(server, 0)
+    run.lose(server)
     run.ship_all()
     here.refresh_all()
     here.advance(61_000)
@@ -504,9 +512,7 @@ def _a_crash_without_heads(run: Run) -> None:
     here.host["a1"] = server
     here.append("a1", 0, 0)
     _lose_the_backlog(run)
-    here.crash(server, 0)
-    server.session = False
-    here.split(server, 0)
+    run.lose(server)
     for _ in range(3):
         here.advance(61_000)  # past a sweep
         run.beat()
@@ -530,14 +536,6 @@ def _a_slave_that_came_later(run: Run) -> None:
     del here.arrived[entry.number]
 
 
-def _applied_once_more(run: Run) -> None:
-    """An entry of the master, up to the slave."""
-    here = run.world
-    here.append("a1", 0, 0)
-    here.sync(here.host["a1"])
-    run.ship_all()
-
-
 def _others_take_over(run: Run) -> None:
     """A new region server of the slave; the others crash."""
     here = run.world
@@ -555,9 +553,7 @@ def _the_slaves_state_goes_back(run: Run) -> None:
     _applied_once_more(run)
     run.beat()
     nightly = here.slave_store.snapshot()
-    here.truncate_slave()
-    here.advance(11_000)
-    run.beat()
+    _truncated(run)
     here.slave_store.restore(nightly)
     _others_take_over(run)
     run.beat()
@@ -583,9 +579,7 @@ def _the_spool_alone_knows_the_first_arrival(run: Run) -> None:
     here.slave_store.down = False
     here.start_slave()
     sink.running = sink.session = False
-    here.truncate_slave()
-    here.advance(11_000)
-    run.beat()
+    _truncated(run)
 
 
 def _a_region_of_events_is_lost(run: Run) -> None:
@@ -594,9 +588,7 @@ def _a_region_of_events_is_lost(run: Run) -> None:
     run.ask()
     _applied_once_more(run)
     run.beat()
-    here.truncate_slave()
-    here.advance(11_000)
-    run.beat()
+    _truncated(run)
     here.slave_store.lose_range(b"i", b"s")
     _others_take_over(run)
     run.beat()
@@ -787,9 +779,7 @@ def _crashed_with_a_backlog() -> Run:
     server = here.host["a1"]
     here.append("a1", 0, 0, frozenset("g"))
     here.sync(server)
-    here.crash(server, 0)
-    server.session = False
-    here.split(server, 0)
+    run.lose(server)
     here.advance(61_000)
     run.beat()
     return run
