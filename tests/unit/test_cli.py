@@ -37,20 +37,14 @@ def assert_refused(result: Result, *words: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["run"], ["nothing to do"]),
         (["run", "-m"], ["-o FILE"]),
-        (["run", "-m", "-o", "f", "-i", "g"], ["-i", "either"]),
         (["run", "--slave-status", "f"], ["-i FILE"]),
-        (["run", "-o", "f", "--report", "r.html"], ["-i FILE"]),
         (["run", "--nonsense"], ["--nonsense"]),
-        (["run", "-o", "f", "--repair-script", "r.sh"], ["--repair-script", "-i FILE"]),
-        (["run", "-m", "-o", "f", "--missing", "r"], ["--missing", "-i FILE"]),
         (["run", "-i", "f", "--missing", "-", "--differ", "-"], ["--missing -", "--differ -", "stdout"]),
         (["run", "-i", "f", "--missing", "/nonexistent/f"], ["/nonexistent"]),
         (["run", "-i", "f", "--repair-script", "/"], ["folder"]),
         (["run", "-m", "-o", "f", "--follow"], ["--follow", "-i FILE"]),
         (["run", "-i", "f", "--follow"], ["--master-conf"]),
-        (["run", "-i", "f", "--follow", "--slave-status", "g", "--master-conf", "."], ["--slave-status"]),
         (["run", "-i", "f", "--master-conf", "."], ["--follow"]),
         (["run", "-i", SAMPLE / "master.status", "--follow", "--master-conf", "/nonexistent"], ["/nonexistent"]),
         (
@@ -60,7 +54,6 @@ def assert_refused(result: Result, *words: str) -> None:
         (["topology", "--zookeeper", "127.0.0.1:1/z", "--peer-conf", "/nonexistent"], ["/nonexistent"]),
         (["run", "-i"], ["-i"]),
         (["run", "-i", "f", "--only", "half"], ["half"]),
-        (["run", "-i", "f", "--wait", "soon"], ["--wait"]),
         (["run", "-i", "f", "--wait", "-1"], ["--wait"]),
         (["run", "-i", "f", "-s", "yesterday"], ["-s", "2026-01-31T12:00:00Z"]),
         (["run", "-i", "f", "-s", "2026-01-31T12:00:00"], ["-s", "zone"]),
@@ -79,18 +72,13 @@ def assert_refused(result: Result, *words: str) -> None:
         (["run", "-i", "f", "--since", "hbase:meta=1700000000000"], ["--since", "not in scope"]),
         (["run", "-i", "f", "--spark-conf", "x"], ["K=V"]),
         (["run", "-i", "f", "-f", "/nonexistent/paths"], ["-f", "/nonexistent/paths"]),
-        (["run", "-m", "-o", "f", "--accept-drift", "t"], ["--accept-drift", "-i FILE"]),
-        (["run", "-d", "--accept-drift", "t"], ["--accept-drift", "-i FILE"]),
-        (["run", "-i", "f", "--only", "hdfs", "--accept-drift", "t"], ["--accept-drift", "--only hdfs"]),
         (["nonsense"], ["nonsense"]),
         (["shutdown-time", "record"], ["--thrift"]),
         (["run", "-d"], ["--zookeeper"]),
         (["run", "-m", "-o", "f", "--all-files"], ["--zookeeper"]),
         (["run", "-m", "-o", "f"], ["--zookeeper"]),
         (["run", "-m", "-o", "f", "-f", "p", "--all-files"], ["--all-files", "-f", "either"]),
-        (["run", "-o", "f", "--all-files"], ["--all-files", "-m"]),
         (["run", "-m", "-o", "f", "--conf-dir", "/nonexistent"], ["/nonexistent"]),
-        (["run", "-i", "/nonexistent/f"], ["/nonexistent/f"]),
         (["run", "-m", "-o", "/nonexistent/f"], ["/nonexistent"]),
         (["run", "-m", "-o", "/"], ["folder"]),
         (["run", "-m", "-o", "f", "-q", "-v"], ["-q", "-v", "either"]),
@@ -99,7 +87,7 @@ def assert_refused(result: Result, *words: str) -> None:
     ],
 )
 def test_usage_errors(arguments: list[str], words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One clear line each, and nothing is written."""
+    """One clear line each, and nothing is written; more of them are in `test_wrong_inputs` and `test_modes`."""
     monkeypatch.chdir(tmp_path)
     assert_refused(tool_here(*arguments), *words)
     assert os.listdir(tmp_path) == []
@@ -124,25 +112,6 @@ def test_with_json_an_error_is_a_document(arguments: list[str], words: list[str]
     assert result.json["error"] in result.stderr
 
 
-@pytest.mark.parametrize("content", [b"", b"hello", b"PAR1", b"{", b"[]", b'{"hBaseState": 3}', b"PAR1" + b"\0" * 99])
-def test_files_that_are_no_status(content: bytes, tmp_path: Path) -> None:
-    """Refused before Spark is started."""
-    file = tmp_path / "file"
-    file.write_bytes(content)
-    assert_refused(tool_here("run", "-i", file), "file")
-
-
-def test_truncated_and_altered_samples(tmp_path: Path) -> None:
-    """A recorded file cut short, and one with a byte changed."""
-    whole = (SAMPLE / "master.status").read_bytes()
-    file = tmp_path / "file"
-    file.write_bytes(whole[: len(whole) // 2])
-    assert_refused(tool_here("run", "-i", file), "file")
-    middle = len(whole) // 3
-    file.write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :])
-    assert_refused(tool_here("run", "-i", file), "file")
-
-
 @pytest.mark.parametrize("table", ["", "ns:t="])
 @pytest.mark.parametrize("more", [[], ["--slave-status", SAMPLE / "slave.status"]])
 @pytest.mark.parametrize("moment", ["253402300000000", "9999-12-31T23:46:40Z"])
@@ -159,13 +128,6 @@ def test_a_baseline_by_table() -> None:
     assert found == Baseline(1_700_000_000_000, {"t": 1_700_000_000_001, "ns:u": 1_700_000_000_002})
     assert [found.of(table) for table in ("t", "ns:u", "v", None)] == [1_700_000_000_000 + n for n in (1, 2, 0, 0)]
     assert parse_baseline([], TableFilter()) == Baseline()
-
-
-def test_sides_exchanged() -> None:
-    """The slave's file where the master's is wanted."""
-    assert_refused(
-        tool_here("run", "-i", SAMPLE / "slave.status", "--slave-status", SAMPLE / "master.status"), "master"
-    )
 
 
 def test_a_half_that_the_file_does_not_hold(tmp_path: Path) -> None:
