@@ -15,14 +15,9 @@ from status_tool.cli.run_options import OPTION_GROUPS
 from status_tool.cli.times import parse_baseline, parse_time
 from status_tool.vocabulary.scope import Baseline, TableFilter
 from tests.pair import REPOSITORY, Result, tool_environment, tool_here
+from tests.schema import assert_valid
 
 SAMPLE = REPOSITORY / "sample_status" / "complete"
-
-
-@pytest.fixture(autouse=True)
-def _no_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HBASE_CONF_DIR", "HADOOP_CONF_DIR"):
-        monkeypatch.delenv(name, raising=False)
 
 
 def assert_refused(result: Result, *words: str) -> None:
@@ -106,6 +101,7 @@ def test_with_json_an_error_is_a_document(arguments: list[str], words: list[str]
     """One document on stdout, as the schema says, and the line on stderr as ever."""
     result = tool_here(*arguments)
     assert result.exit_code == 2
+    assert_valid(result.json, "error")
     assert list(result.json) == ["error", "exit_code"]
     assert result.json["exit_code"] == 2
     assert all(word in result.json["error"] for word in words)

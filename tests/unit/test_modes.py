@@ -106,8 +106,6 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     for name in ("write_file", "dump", "check_file", "follow_master", "show_plan"):
         monkeypatch.setattr(f"status_tool.cli.running.{name}", note(name))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("HBASE_CONF_DIR", raising=False)
-    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "hdfs-site.xml").write_text(
         "<configuration><property><name>a</name><value>b</value></property></configuration>"

@@ -375,14 +375,9 @@ def test_a_root_of_another_hdfs_gets_no_request(
 
 @pytest.mark.parametrize("order", ["master,slave", "slave,master"])
 def test_no_request_where_it_is_not_known(
-    namenodes: dict[str, FakeNameNode],
-    order: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    namenodes: dict[str, FakeNameNode], order: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Refused before any request is sent; nothing is written."""
-    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
     write_site(tmp_path / "conf" / "hdfs-site.xml", two_sites(namenodes, order))
     output = tmp_path / "slave.status"
     assert main(["run", "-o", str(output), "--only", "hdfs", "--conf-dir", str(tmp_path / "conf")]) == 2

@@ -23,8 +23,6 @@ PROOF = REPOSITORY / "sample_status" / "complete" / "master.status"
 @pytest.fixture
 def proof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The only proof there is, in the working directory, which is empty but for it."""
-    for name in ("HBASE_CONF_DIR", "HADOOP_CONF_DIR"):
-        monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)
