@@ -34,26 +34,18 @@ MODES = {
     Mode.FOLLOW: ["-i", "in.status", "--follow", "--master-zookeeper", "h:1/z"],
     Mode.DUMP: ["-d"],
 }
-VALUES = {
-    "debug": [],
-    "require_signature": [],
+FLAGS = (
+    *("debug", "require_signature", "as_json", "explain", "resume", "strict_extra", "ignore_later_writes", "drained"),
+    *("all_files", "quiet", "verbose", "deep", "rows"),
+)
+VALUES: dict[str, list[str]] = {
+    **{flag: [] for flag in FLAGS},
     "sign_key": ["key"],
     "cacert": ["authorities.pem"],
     "cert": ["own.pem"],
     "principal": ["me"],
     "keytab": ["keys"],
     "mode": ["640"],
-    "as_json": [],
-    "explain": [],
-    "resume": [],
-    "strict_extra": [],
-    "ignore_later_writes": [],
-    "drained": [],
-    "all_files": [],
-    "quiet": [],
-    "verbose": [],
-    "deep": [],
-    "rows": [],
     "sample": ["off"],
     "only": ["hbase"],
     "debug_dir": ["dumps"],
