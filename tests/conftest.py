@@ -16,6 +16,8 @@ settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")
 # What this machine's user has configured is not what is tested.
 os.environ["STATUS_TOOL_CONFIG"] = "off"
+for folder in ("HBASE_CONF_DIR", "HADOOP_CONF_DIR"):
+    os.environ.pop(folder, None)
 WITH_CLUSTERS = {"cluster", "one_pair", "lab", "campaign"}
 """Folders of tests on clusters. `make test-clusters` collects no others: each of its workers reads what it collects."""
 

@@ -39,10 +39,7 @@ def show(result: Result, expected: int) -> None:
 
 def run(cluster: Cluster, *arguments: str | Path, expected: int = 0) -> Result:
     """Run the tool on a cluster, showing the command."""
-    print(
-        f"    $ status-tool {' '.join(Path(a).name if isinstance(a, Path) else a for a in arguments)}",
-        flush=True,
-    )
+    print(f"    $ status-tool {' '.join(Path(a).name if isinstance(a, Path) else a for a in arguments)}", flush=True)
     result = tool(*arguments, conf=cluster)
     show(result, expected)
     return result

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
+from typing import Any
 
 from status_tool.explain.conclude import conclude, tally_of
 from status_tool.rules.context import build_context
 from status_tool.rules.judged import judge_files, judge_regions
 from status_tool.rules.queue_proofs import QueueFacts
-from status_tool.rules.tables import table_ages
+from status_tool.rules.tables import AGE_COLUMNS, TableAge, table_ages
 from status_tool.spark.held import HeldRows
 from status_tool.vocabulary.findings import NO_PROOFS, RowProofs
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
@@ -29,11 +31,22 @@ def verify_rows(
 ) -> Outcome:
     """Verify rows of both sides."""
     held = HeldRows(list(master_rows), list(slave_rows))
-    context = build_context(held.master, held.slave, table_ages(held.master), master, slave, scope, queues, rows)
+    context = build_context(held.master, held.slave, _ages(held.master), master, slave, scope, queues, rows)
     regions = judge_regions(held.region_rows, context) if context.check_hbase else ()
     files = judge_files(_files(held), context.master.cut_ms) if context.check_hdfs else ()
     tally, found = tally_of(regions, files)
     return conclude(context, replace(tally, entries=held.entries if context.check_hdfs else {}), found)
+
+
+def _ages(rows: Iterable[Row]) -> list[TableAge]:
+    """By the tool's own rule, once for the same regions: of thousands of judgements most are of the same ones."""
+    regions = (row for row in rows if row["kind"] in ("region", "fact"))
+    return _ages_of(tuple(tuple(row.get(name) for name in AGE_COLUMNS.names) for row in regions))
+
+
+@cache
+def _ages_of(rows: tuple[tuple[Any, ...], ...]) -> list[TableAge]:
+    return table_ages(dict(zip(AGE_COLUMNS.names, row, strict=True)) for row in rows)
 
 
 def _files(held: HeldRows) -> list[Row]:

@@ -123,11 +123,7 @@ class Pair:
         raise AssertionError("every row was shipped")
 
     def create_table(
-        self,
-        name: str,
-        families: Mapping[str, int],
-        splits: Sequence[bytes] = (),
-        slave_splits: Sequence[bytes] = (),
+        self, name: str, families: Mapping[str, int], splits: Sequence[bytes] = (), slave_splits: Sequence[bytes] = ()
     ) -> None:
         """The table on both sides."""
         self.master.admin.create_table(name, families, splits=splits)

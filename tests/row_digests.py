@@ -16,12 +16,7 @@ _MASK = (1 << 64) - 1
 def siphash128(key: bytes, data: bytes) -> bytes:
     """Return the 16 bytes of the reference implementation's output; `key` has 16 bytes."""
     k0, k1 = struct.unpack("<2Q", key)
-    state = [
-        k0 ^ 0x736F6D6570736575,
-        k1 ^ 0x646F72616E646F6D ^ 0xEE,
-        k0 ^ 0x6C7967656E657261,
-        k1 ^ 0x7465646279746573,
-    ]
+    state = [k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D ^ 0xEE, k0 ^ 0x6C7967656E657261, k1 ^ 0x7465646279746573]
     whole = len(data) & ~7
     tail = int.from_bytes(data[whole:], "little") | (len(data) & 0xFF) << 56
     for word in (*struct.unpack(f"<{whole // 8}Q", data[:whole]), tail):

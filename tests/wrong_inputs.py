@@ -205,10 +205,7 @@ WRONG: tuple[Wrong, ...] = (
         _socket,
     ),
     Wrong(
-        "FILE is a device",
-        "run -i /dev/zero",
-        "… is not a regular file",
-        "name a file; save what comes through a pipe",
+        "FILE is a device", "run -i /dev/zero", "… is not a regular file", "name a file; save what comes through a pipe"
     ),
     Wrong(
         "the two sides exchanged",
@@ -223,33 +220,19 @@ WRONG: tuple[Wrong, ...] = (
         SAYS,
     ),
     Wrong(
-        "the same cluster twice",
-        f"run -i {MASTER} --slave-status f",
-        "FILE is this cluster's own",
-        SAYS,
-        _one_cluster,
+        "the same cluster twice", f"run -i {MASTER} --slave-status f", "FILE is this cluster's own", SAYS, _one_cluster
     ),
     Wrong("letters that contradict each other", "run -m -o f -i g", "-i checks FILE on the slave", SAYS),
     Wrong("no letter", "run", "nothing to do: -m -o FILE on the master", SAYS),
     Wrong("an option of another form", "run -m -o f --report r", "--report does not go with -m -o FILE", SAYS),
-    Wrong(
-        "a word that is no number",
-        "run -i f --wait soon",
-        "Invalid value for '--wait'",
-        SAYS,
-    ),
+    Wrong("a word that is no number", "run -i f --wait soon", "Invalid value for '--wait'", SAYS),
     Wrong(
         "a number beyond all measure",
         "run -i f --max-problems 99999999999999999999",
         "Invalid value for '--max-problems'",
         SAYS,
     ),
-    Wrong(
-        "a time in seconds",
-        "run -i f -s 1700000000",
-        "looks like seconds",
-        SAYS,
-    ),
+    Wrong("a time in seconds", "run -i f -s 1700000000", "looks like seconds", SAYS),
     Wrong("an output that is an input", "run -i f --report f", "--report f is what -i reads", SAYS, _copied),
     Wrong("two outputs in one file", "run -i f --report x --metrics ./x", "name the same file", SAYS),
     Wrong(
@@ -309,13 +292,7 @@ WRONG: tuple[Wrong, ...] = (
         SAYS,
         _content("key", b"k" * 40, 0o644),
     ),
-    Wrong(
-        "a key that is too short",
-        "run -i f --sign-key key",
-        "holds no key of",
-        SAYS,
-        _content("key", b"k"),
-    ),
+    Wrong("a key that is too short", "run -i f --sign-key key", "holds no key of", SAYS, _content("key", b"k")),
     Wrong(
         "FILE is not signed",
         "run -i f --sign-key key",
@@ -372,12 +349,7 @@ WRONG: tuple[Wrong, ...] = (
 )
 
 
-EXPIRED = Wrong(
-    "an expired Kerberos ticket",
-    "run -m -o FILE",
-    "the Kerberos ticket has expired (klist): kinit",
-    SAYS,
-)
+EXPIRED = Wrong("an expired Kerberos ticket", "run -m -o FILE", "the Kerberos ticket has expired (klist): kinit", SAYS)
 """Tested by `tests/cluster/test_secure.py`, as it takes a KDC."""
 
 

@@ -41,7 +41,6 @@ PATIENCE = 12
 QUEUE_ATTEMPTS = 3
 
 Row = dict[str, Any]
-Step = Generator[None, None, Any]
 
 
 class Observation:

@@ -396,6 +396,12 @@ class Run:
             for _ in range(20):
                 tracker.tick(lambda: APPLIED)
 
+    def lose(self, server: MasterServer) -> None:
+        """It is killed, its session ends, and its WALs are split, at once."""
+        self.world.crash(server, 0)
+        server.session = False
+        self.world.split(server, 0)
+
     def ask(self) -> None:
         """A run of the tool in which only the trackers' rounds come between its reads."""
         observation = Observation(self.world, self.shutdown_ms, None)
@@ -536,44 +542,15 @@ def in_scope(entry: Entry, observation: Observation) -> bool:
 
 _WEIGHTS = {
     **{"write": 12, "sync": 2, "empty_ring": 2, "set_clock": 1, "roll": 3, "jump": 1, "move": 2},
-    **{
-        "tick": 10,
-        "sink_tick": 6,
-        "beat": 4,
-        "late": 3,
-        "outage": 1,
-        "hook_error": 1,
-        "lose_table": 1,
-        "restore_table": 2,
-        "lose_region": 2,
-        "drain_spool": 1,
-    },
+    **{"tick": 10, "sink_tick": 6, "beat": 4, "late": 3, "outage": 1, "hook_error": 1},
+    **{"lose_table": 1, "restore_table": 2, "lose_region": 2, "drain_spool": 1},
     **{"start": 2, "crash": 2, "expire": 4, "split": 5, "claim": 6, "stop": 2, "finish": 4},
     **{"start_sink": 1, "crash_sink": 1, "expire_sink": 1, "slave_admin": 2},
-    **{
-        "ship": 16,
-        "late_request": 2,
-        "peer": 1,
-        "filter": 1,
-        "refresh": 2,
-        "introduce": 3,
-        "observe": 5,
-        "look": 12,
-        "prune": 3,
-    },
+    **{"ship": 16, "late_request": 2, "peer": 1, "filter": 1, "refresh": 2, "introduce": 3},
+    **{"observe": 5, "look": 12, "prune": 3},
 }
 SWITCHES = (
-    "peer",
-    "lose_table",
-    "restore_table",
-    "lose_region",
-    "hook_error",
-    "untracked",
-    "crash_sink",
-    "crash",
-    "outage",
-    "late_request",
-    "filter",
-    "slave_admin",
+    *("peer", "lose_table", "restore_table", "lose_region", "hook_error", "untracked", "crash_sink", "crash"),
+    *("outage", "late_request", "filter", "slave_admin"),
 )
 _TABLE = [name for name, weight in _WEIGHTS.items() for _ in range(weight)]

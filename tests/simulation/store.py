@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from status_tool.vocabulary.state_rows import column
 
@@ -23,7 +24,12 @@ class StoreError(Exception):
 
 def cells(timestamp: int, **values: int | bytes | str | None) -> Cells:
     """Cells named as in docs/formats.md; None: no cell."""
-    return {column(name.encode()): (encode(value), timestamp) for name, value in values.items() if value is not None}
+    return {_column(name): (encode(value), timestamp) for name, value in values.items() if value is not None}
+
+
+@cache
+def _column(name: str) -> bytes:
+    return column(name.encode())
 
 
 def encode(value: int | bytes | str) -> bytes:

@@ -163,11 +163,7 @@ def broken_rules() -> dict[str, tuple[object, str, Callable[..., object]]]:
             lambda a, b, f: b.open > a.seq and a.after["f"].same(b.before["f"]),
         ),
         "beginnings not compared": (content, "_in_order", lambda many: sorted(many, key=lambda t: (t.open, t.seq))),
-        "the order of clocks": (
-            content,
-            "_in_order",
-            lambda many: sorted(in_order(many), key=lambda t: t.began_ms),
-        ),
+        "the order of clocks": (content, "_in_order", lambda many: sorted(in_order(many), key=lambda t: t.began_ms)),
         "ids that began anew within the error of clocks": (content, "_began_anew", lambda _: None),
         "tenures that were taken over whatever they held": (
             ledger.LedgerWorld,
@@ -184,6 +180,9 @@ def broken_rules() -> dict[str, tuple[object, str, Callable[..., object]]]:
 def test_a_rule_that_is_taken_away_is_found(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     where, name, instead = broken_rules()[rule]
     monkeypatch.setattr(where, name, instead)
-    worlds = [*runs(beside=True, crashes=True), *runs(beside=False, crashes=True)]
-    altered = runs(beside=False, crashes=True, alters=True)
-    assert missed(worlds) + false_alarms(worlds) + kept_less(altered)[0] > 0
+    for count in (RUNS // 10, RUNS):  # a few show most of them
+        worlds = [run for beside in (True, False) for run in runs(beside=beside, crashes=True, count=count)]
+        altered = runs(beside=False, crashes=True, alters=True, count=count)
+        if missed(worlds) + false_alarms(worlds) + kept_less(altered)[0] > 0:
+            return
+    pytest.fail("nothing was found")

@@ -19,6 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from tests.simulation.dice import STEP_BYTES, numbers
 from tests.simulation.random_runs import played, played_once
 from tests.simulation.steps import SWITCHES, BrokenPromise, Run
+from tests.simulation.world import MasterServer
 
 RANDOM_STEPS = int(os.environ.get("SIMULATION_STEPS", "100000"))
 MACHINE_STEPS = 5_000
@@ -107,23 +108,29 @@ def test_a_hundred_thousand_random_steps_break_no_promise(fresh: bool) -> None:
     assert seen["judged at rest"] > 30 * share, seen
 
 
+def _a_server_writes(*, is_known: bool) -> tuple[Run, MasterServer]:
+    """A server that has just started, with or without its row in the state table, has acknowledged an entry."""
+    run = Run()
+    run.world.advance(40_000)
+    server = run.world.start_master(0, tracked=True)
+    if is_known:
+        run.beat()
+    run.world.host["a1"] = server
+    run.world.append("a1", 0, 0)
+    run.world.sync(server)
+    return run, server
+
+
 def test_what_nobody_can_see_is_this() -> None:
     """The known limit (docs/correctness.md): all of it must come together for a loss without a trace.
 
     A server never gets a row into the state table, loses its queue with the peer, and is gone before a sweep finds it.
     If this fails because the verdict is not complete, the limit is gone: say so there.
     """
-    run = Run()
+    run, server = _a_server_writes(is_known=False)
     here = run.world
-    here.advance(40_000)
-    server = here.start_master(0, tracked=True)
-    here.host["a1"] = server
-    here.append("a1", 0, 0)
-    here.sync(server)
     here.remove_peer()
-    here.crash(server, 0)
-    server.session = False
-    here.split(server, 0)
+    run.lose(server)
     here.add_peer()
     for living in here.living():
         here.introduce(living)
@@ -138,19 +145,11 @@ def test_a_queue_that_somebody_removes_settles_its_server() -> None:
     Its last entries are in no head, as it crashed before its next flush. If this fails because nothing is broken, the
     limit is gone: say so there.
     """
-    run = Run()
+    run, server = _a_server_writes(is_known=True)
     here = run.world
-    here.advance(40_000)
-    server = here.start_master(0, tracked=True)
-    run.beat()
-    here.host["a1"] = server
-    here.append("a1", 0, 0)
-    here.sync(server)
     for key in [key for key in here.queues if key[0] == server.name]:
         del here.queues[key]
-    here.crash(server, 0)
-    server.session = False
-    here.split(server, 0)
+    run.lose(server)
     here.advance(1)
     with pytest.raises(BrokenPromise, match="complete, but missing"):
         run.ask()

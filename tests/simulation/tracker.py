@@ -10,7 +10,7 @@ import json
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 
 from status_tool.rules.segments import Segment, merged
 from status_tool.sources import codec
@@ -149,12 +149,12 @@ class Recorder:
     last_peers: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """As they were before the last flush."""
 
-    @property
+    @cached_property
     def origin(self) -> int:
         """The id of the server's incarnation."""
         return origin_id(self.name)
 
-    @property
+    @cached_property
     def key(self) -> bytes:
         """The server's row."""
         return b"o" + hex16(self.origin) + self.role.encode()
@@ -229,16 +229,12 @@ class Recorder:
         yield
 
     def row(
-        self,
-        flushed: int | None,
-        echo: tuple[bytes, int] | None,
-        final: int | None,
-        peers: Mapping[str, Sequence[int]],
+        self, flushed: int | None, echo: tuple[bytes, int] | None, final: int | None, peers: Mapping[str, Sequence[int]]
     ) -> Write:
         """`ServerRole.row`."""
         token, read = echo or (None, None)
         back = self.look_at_clock()
-        health = json.dumps({"failed_writes": 0, "pending": 0, "errors": self.errors, "peers": peers, **back})
+        health = _health(self.errors, tuple((peer, tuple(versions)) for peer, versions in peers.items()), *back.items())
         values: Values = {
             "n": self.name,
             "q": health,
@@ -373,6 +369,11 @@ class Recorder:
     def spooled(self) -> list[Write]:
         """What a server writes to a file when its last flush cannot reach the table."""
         raise NotImplementedError
+
+
+@cache
+def _health(errors: int, peers: tuple[tuple[str, tuple[int, ...]], ...], *back: tuple[str, int]) -> str:
+    return json.dumps({"failed_writes": 0, "pending": 0, "errors": errors, "peers": dict(peers), **dict(back)})
 
 
 @dataclass

@@ -449,12 +449,7 @@ class Observation:
             source = _Folder(read_folder(world, acknowledged))
         except ConfigurationError:
             return
-        ours = [
-            *(row for batch in source.read(0) for row in batch.to_pylist()),
-            *source.small_rows(),
-            *rows,
-            *peers,
-        ]
+        ours = [*(row for batch in source.read(0) for row in batch.to_pylist()), *source.small_rows(), *rows, *peers]
         header = Header(
             "master",
             MASTER_ID,

@@ -10,21 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from status_tool.vocabulary.ids import origin_id
 from status_tool.vocabulary.state_rows import column
 from tests.simulation.dice import Dice
 from tests.simulation.store import APPLIED, APPLIED_BUT_FAILED, LATE, PARTLY, REFUSED, Cells, Store
-from tests.simulation.tracker import (
-    ARRIVED_MS,
-    CHANGED_ROW,
-    SLAVE_VIA,
-    WHOLE,
-    Entry,
-    Event,
-    SinkTracker,
-    WriteTracker,
-)
+from tests.simulation.tracker import ARRIVED_MS, CHANGED_ROW, SLAVE_VIA, WHOLE, Entry, Event, SinkTracker, WriteTracker
 
 START_MS = 1_000_000_000
 REGIONS = ("a1", "b2", "c3")
@@ -76,7 +68,7 @@ class MasterServer:
     """Of the peer as it is in force here: incarnation, configuration, and whether it is narrow."""
     stopping: bool = False
 
-    @property
+    @cached_property
     def origin(self) -> int:
         """Its id."""
         return origin_id(self.name)

@@ -15,14 +15,7 @@ from status_tool.errors import ConfigurationError, StatusFileError
 from status_tool.rules.peer_versions import REFRESHED_MS
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.witnessed import REOPENED_MS, WitnessFacts, covered_since, witness_facts
-from status_tool.sources.arrivals import (
-    ArrivalKey,
-    Entries,
-    Mark,
-    WitnessSource,
-    began_again,
-    read_arrivals,
-)
+from status_tool.sources.arrivals import ArrivalKey, Entries, Mark, WitnessSource, began_again, read_arrivals
 from status_tool.sources.codec import Witnessed, following
 from status_tool.sources.witness_folders import witness_stores
 from status_tool.status_file.reader import open_status

@@ -79,7 +79,7 @@ def test_a_table_has_the_medians_and_the_range_of_rounds() -> None:
     earlier = [ratio(ours=(ours,), theirs=(2.0,)) for ours in (9.0, 4.0)]
     lines = list(table([measured], before([*earlier, measured])))
     assert [cell.strip() for cell in lines[2].split("|")[1:-1]] == [
-        *("some", "ours", "theirs", "10 streams", "1", "2", "0.5 to 1.5", "2 against 2 s", "at most 2", "the disk"),
+        *("some", "ours", "theirs", "10 streams", "1", "2", "0.5 to 1.5", "2 against 2 s", "at most 2", "the disk")
     ]
     assert len({len(line) for line in lines}) == 1
 

@@ -157,12 +157,7 @@ class Jvm:
     ],
 )
 def test_only_a_whole_one_is_kept(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    end: int | BaseException,
-    abandoned: bool,
-    kept: bool,
-    killed: bool,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: int | BaseException, abandoned: bool, kept: bool, killed: bool
 ) -> None:
     """Of a JVM that failed nothing is; what a killed process left goes with the next that is kept."""
     ends: list[tuple[Any, Any]] = []

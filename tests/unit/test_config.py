@@ -84,16 +84,6 @@ def test_zookeeper_from_option_and_site() -> None:
     assert given.cluster_key == "z1,z2:2182:/hb"
 
 
-def test_namenodes_of_a_name_service() -> None:
-    """Every NameNode of the service is known, so that a failover is survived."""
-    found = settings(
-        dfs_nameservices="ns",
-        dfs_ha_namenodes_ns="nn1, nn2",
-        **{"dfs_namenode_http-address_ns_nn1": "a:9870", "dfs_namenode_http-address_ns_nn2": "b:9870"},
-    ).webhdfs()
-    assert found == ("http://a:9870", "http://b:9870")
-
-
 def test_state_table_and_spool() -> None:
     """The original's keys, and the trackers' default for the spool, of which each cluster has its own part."""
     found = settings(

@@ -63,8 +63,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(FILE_VARIABLE)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
-    for variable in ("HBASE_CONF_DIR", "HADOOP_CONF_DIR"):
-        monkeypatch.delenv(variable, raising=False)
     return tmp_path
 
 

@@ -50,11 +50,14 @@ OTHER: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-def judged(theirs: dict[str, Any], ours: dict[str, Any] = TABLE, *accepted: str) -> Any:
-    """The verdict of two descriptors."""
+def judged(
+    theirs: dict[str, Any], ours: dict[str, Any] = TABLE, *accepted: str, back: dict[str, Any] | None = None
+) -> Any:
+    """The verdict of two descriptors; `back` is a peer of the slave."""
     scope = replace(HBASE, accepted_drift=frozenset(accepted))
     rows = (changed(OURS, "table", detail=json.dumps(ours)), changed(THEIRS, "table", detail=json.dumps(theirs)))
-    return check(*rows, scope=scope)
+    peer = {"kind": "peer", "name": "back", "detail": json.dumps({"id": "back", **(back or {})})}
+    return check(rows[0], [*rows[1], *([peer] if back else [])], scope)
 
 
 @pytest.mark.parametrize(("theirs", "words"), LESS)
@@ -180,9 +183,7 @@ def test_own_writes_before_anything_arrived_may_mask_what_arrives_later() -> Non
 def test_a_slave_that_ships_the_table_itself_has_clients_of_its_own(peer: dict[str, Any], verdict: Verdict) -> None:
     """Two masters, or one of a ring or a chain: what they write is told, and no alarm, unless it is older than that."""
     theirs = {**TABLE, "arrived_ms": 1, "written_by": {"": 20_000}, "first_written_by": {"": 15_000}}
-    back = {"kind": "peer", "name": "back", "detail": json.dumps({"id": "back", "created_ms": 15_000, **peer})}
-    rows = (changed(OURS, "table", detail=json.dumps(TABLE)), changed(THEIRS, "table", detail=json.dumps(theirs)))
-    assert check(rows[0], [*rows[1], back]).verdict is verdict
+    assert judged(theirs, back={"created_ms": 15_000, **peer}).verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -196,20 +197,16 @@ def test_a_slave_that_ships_the_table_itself_has_clients_of_its_own(peer: dict[s
 def test_own_writes_that_no_peer_of_the_slave_could_ship(events: dict[str, Any], verdict: Verdict) -> None:
     """Before the family's scope was raised there, and beside the WAL, whatever peer has been there all the time."""
     theirs = {**TABLE, "arrived_ms": 1, "written_by": {"": 20_000}, "first_written_by": {"": 15_000}, **events}
-    back = {"kind": "peer", "name": "back", "detail": json.dumps({"id": "back", "created_ms": 1})}
-    rows = (changed(OURS, "table", detail=json.dumps(TABLE)), changed(THEIRS, "table", detail=json.dumps(theirs)))
-    assert check(rows[0], [*rows[1], back]).verdict is verdict
+    assert judged(theirs, back={"created_ms": 1}).verdict is verdict
 
 
 def test_a_table_without_scope_on_the_slave_is_told_to_nobody() -> None:
     """Whatever peers the slave has. So is one of which only the families are known."""
     local = {name: {**options, "scope": 0} for name, options in TABLE["families"].items()}
-    back = {"kind": "peer", "name": "back", "detail": json.dumps({"id": "back", "created_ms": 1})}
-    ours, own = changed(OURS, "table", detail=json.dumps(TABLE)), {"": 20_000}
-    events = {"arrived_ms": 1, "written_by": own, "first_written_by": own}
+    events = {"arrived_ms": 1, "written_by": {"": 20_000}, "first_written_by": {"": 20_000}}
     for families, is_told in ((TABLE["families"], True), (local, False), (list(local), False)):
-        theirs = changed(THEIRS, "table", detail=json.dumps({**TABLE, **events, "families": families}))
-        codes = {problem.code for problem in check(ours, [*theirs, back]).problems}
+        outcome = judged({**TABLE, **events, "families": families}, back={"created_ms": 1})
+        codes = {problem.code for problem in outcome.problems}
         assert ("slave-written" not in codes) == is_told
 
 
@@ -219,10 +216,7 @@ def test_the_first_own_write_counts_whatever_it_names_as_its_cluster() -> None:
         "written_by": {"": 20_000, SLAVE.cluster_id: 20_000},
         "first_written_by": {"": 9_000, SLAVE.cluster_id: 15_000},
     }
-    back = {"kind": "peer", "name": "back", "detail": json.dumps({"id": "back", "created_ms": 9_001})}
-    theirs = changed(THEIRS, "table", detail=json.dumps({**TABLE, "arrived_ms": 1, **own}))
-    outcome = check(changed(OURS, "table", detail=json.dumps(TABLE)), [*theirs, back])
-    assert only(outcome).code == "slave-written"
+    assert only(judged({**TABLE, "arrived_ms": 1, **own}, back={"created_ms": 9_001})).code == "slave-written"
 
 
 @pytest.mark.parametrize(

@@ -286,10 +286,7 @@ def test_a_check(
             assert main(["run", "-i", file, "--json", *native, str(tmp_path / "conf-other"), *deep]) == 1
             document = json.loads(capsys.readouterr().out)
             found.append({name: count for name, count in document["hdfs"]["files"].items() if count})
-    assert found == [
-        {"match": 2, "missing": 1, "incomparable": 1, "extra": 1},
-        {"match": 3, "missing": 1, "extra": 1},
-    ]
+    assert found == [{"match": 2, "missing": 1, "incomparable": 1, "extra": 1}, {"match": 3, "missing": 1, "extra": 1}]
     assert not any(map(is_running, pids(slave)))
     assert sum(line.startswith("C ") for line in log(slave)) == 1
 

@@ -19,42 +19,11 @@ from tests.unit.test_evidence_reference import HBASE, MASTER, OURS, SLAVE, THEIR
 
 NAMES = st.sampled_from(
     [
-        "id",
-        "peer",
-        "wals",
-        "server",
-        "dead_servers",
-        "holder",
-        "live",
-        "left",
-        "started_ms",
-        "position",
-        "families",
-        "f",
-        "scope",
-        "durability",
-        "errors",
-        "cluster_id",
-        "cluster_key",
-        "enabled",
-        "table_cfs",
-        "namespaces",
-        "ns:t",
-        "exclude_table_cfs",
-        "exclude_namespaces",
-        "replicate_all",
-        "created_ms",
-        "modified_ms",
-        "consistent",
-        "unsplit",
-        "hfile_refs",
-        "files",
-        "since_ms",
-        "bulkload",
-        "endpoint",
-        "entry_filters",
-        "drops_loads",
-        "1",
+        *("id", "peer", "wals", "server", "dead_servers", "holder", "live", "left", "started_ms", "position"),
+        *("families", "f", "scope", "durability", "errors", "cluster_id", "cluster_key", "enabled"),
+        *("table_cfs", "namespaces", "ns:t", "exclude_table_cfs", "exclude_namespaces", "replicate_all"),
+        *("created_ms", "modified_ms", "consistent", "unsplit", "hfile_refs", "files", "since_ms", "bulkload"),
+        *("endpoint", "entry_filters", "drops_loads", "1"),
     ]
 )
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from([10**400, "1"])
@@ -108,11 +77,8 @@ def judge(details: dict[str, str]) -> Verdict | None:
 
 
 SANE: dict[str, dict[str, Any]] = {
-    "peer": PEER,
-    "queue": QUEUE,
-    "summary": SUMMARY,
-    "table": DESCRIPTOR,
-    "server": HEALTH,
+    **{"peer": PEER, "queue": QUEUE, "summary": SUMMARY},
+    **{"table": DESCRIPTOR, "server": HEALTH},
 }
 
 

@@ -15,7 +15,6 @@ from status_tool.explain.overview import groups_of
 from status_tool.report.json_report import JsonReporter
 from status_tool.vocabulary.outcome import Drawing, LaterWrites, Outcome, Overview, Repair
 from status_tool.vocabulary.verdicts import FileStatus, Status
-from tests.pair import tool_here
 from tests.schema import assert_valid, schema
 from tests.unit.test_report import GAP, HBASE, HOSTILE, LEFT_OUT, OUTCOME, hostile, printed
 
@@ -79,14 +78,3 @@ def test_what_is_otherwise_is_refused(harm: Callable[[dict[str, Any]], None]) ->
     assert_valid(document)
     with pytest.raises(jsonschema.ValidationError):
         assert_valid(damaged)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [("run", "-i", "/nothing/here", "--json"), ("run", "--json", "--bogus"), ("run", "-i", "x", "-m", "--json")],
-)
-def test_errors(arguments: tuple[str, ...]) -> None:
-    """One document, with the exit code of the process."""
-    result = tool_here(*arguments)
-    assert_valid(result.json, "error")
-    assert result.json["exit_code"] == result.exit_code == 2

@@ -92,12 +92,7 @@ def test_keytabs_that_will_not_do(krb5: Path, capsys: pytest.CaptureFixture[str]
         ("--keytab", str(other)): "--keytab needs --principal NAME",
         ("--principal", "me", "--keytab", str(krb5 / "none")): "cannot read --keytab",
         ("--principal", "me", "--keytab", str(krb5 / "text")): "is not a keytab",
-        (
-            "--principal",
-            "me",
-            "--keytab",
-            str(other),
-        ): f"no key of me@{REALM} (klist -k): it has other/host@{REALM}",
+        ("--principal", "me", "--keytab", str(other)): f"no key of me@{REALM} (klist -k): it has other/host@{REALM}",
         ("--principal", "me@a@b", "--keytab", str(other)): "--principal me@a@b",
     }.items():
         assert main(["queues", *arguments]) == EXIT_ERROR

@@ -31,12 +31,7 @@ SITE = {
     f"{TABLE}.other.link./else": "hdfs://other",
     "hbase.rootdir": "hdfs://one/d/apps/hbase",
 }
-MOUNTS = (
-    ("/", "hdfs://one/rest"),
-    ("/data", "hdfs://one/d"),
-    ("/data/in", "hdfs://two/"),
-    ("/logs", "s3a://bucket"),
-)
+MOUNTS = (("/", "hdfs://one/rest"), ("/data", "hdfs://one/d"), ("/data/in", "hdfs://two/"), ("/logs", "s3a://bucket"))
 
 
 def test_the_table_of_the_default_file_system() -> None:

@@ -250,10 +250,7 @@ def two_sites(nodes: Mapping[str, FakeNameNode], order: str, **more: str) -> Sit
         ({RPC: "0.0.0.0:9000"}, None),
         ({HTTP: "n:9870"}, None),
         ({}, None),
-        (
-            {"fs.defaultFS": "hdfs://a", "dfs.nameservices": "a", "dfs.ha.namenodes.a": "x,y", f"{RPC}.a.x": "n:1"},
-            None,
-        ),
+        ({"fs.defaultFS": "hdfs://a", "dfs.nameservices": "a", "dfs.ha.namenodes.a": "x,y", f"{RPC}.a.x": "n:1"}, None),
     ],
 )
 def test_rpc_addresses(site: Site, expected: str | None) -> None:
@@ -338,11 +335,7 @@ OPERATIONS = ("GETFILESTATUS", "LISTSTATUS_BATCH", "GETFILECHECKSUM")
     ),
 )
 def test_the_other_cluster_gets_no_request(
-    namenodes: dict[str, FakeNameNode],
-    order: str,
-    chosen_by: Site,
-    standby: tuple[str, ...],
-    tmp_path: Path,
+    namenodes: dict[str, FakeNameNode], order: str, chosen_by: Site, standby: tuple[str, ...], tmp_path: Path
 ) -> None:
     """A run on the slave asks the slave's NameNodes only, also when they are standing by for a moment.
 
@@ -383,14 +376,9 @@ def test_a_root_of_another_hdfs_gets_no_request(
 
 @pytest.mark.parametrize("order", ["master,slave", "slave,master"])
 def test_no_request_where_it_is_not_known(
-    namenodes: dict[str, FakeNameNode],
-    order: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    namenodes: dict[str, FakeNameNode], order: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Refused before any request is sent; nothing is written."""
-    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
     write_site(tmp_path / "conf" / "hdfs-site.xml", two_sites(namenodes, order))
     output = tmp_path / "slave.status"
     assert main(["run", "-o", str(output), "--only", "hdfs", "--conf-dir", str(tmp_path / "conf")]) == 2

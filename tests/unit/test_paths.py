@@ -346,10 +346,7 @@ def test_whom_to_promote_when_a_cluster_is_lost(tmp_path: Path) -> None:
     assert list(result.json["lost"]) == ["sun"]
     assert {
         table: {name: (one["lacks"], one["holes"]) for name, one in held.items()} for table, held in tables.items()
-    } == {
-        "audit": {"earth": (0, 0), "venus": (0, 0)},
-        "orders": {"earth": (1, 0), "venus": (0, 1)},
-    }
+    } == {"audit": {"earth": (0, 0), "venus": (0, 0)}, "orders": {"earth": (1, 0), "venus": (0, 1)}}
     assert tables["orders"]["venus"]["newest_ms"] > tables["orders"]["earth"]["newest_ms"]
     text = paths(given).stdout
     assert "another one has more of 1 stream" in " ".join(text.split())

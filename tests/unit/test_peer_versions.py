@@ -53,15 +53,6 @@ def test_what_was_in_force(
     assert in_force_before_flush(own, spans_of([own, *others], peer), peer) is expected
 
 
-MINUTE = REFRESHED_MS
-KNOWN = {**PEER, "created_ms": 10, "modified_ms": 500}
-
-
-def writer(number: int, *span: Any, **more: Any) -> dict[str, Any]:
-    """A master's `server` row."""
-    return {**row(*span), "origin": number, "role": "w", "live": True, **more}
-
-
 @pytest.mark.parametrize(
     "detail",
     [

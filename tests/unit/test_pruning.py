@@ -42,7 +42,8 @@ from status_tool.vocabulary.state_rows import column
 from status_tool.vocabulary.verdicts import Verdict
 from tests.judgement import verify_rows
 from tests.simulation.store import Store
-from tests.unit.test_evidence_reference import DETAIL, MASTER, OURS, SLAVE, THEIRS, changed, check
+from tests.unit.test_evidence_reference import MASTER, OURS, SLAVE, THEIRS, check, described
+from tests.unit.test_sources import int64
 
 MASTER_ID = "00000000-0000-4000-8000-000000000001"
 ONE, OTHER = "00000000-0000-4000-8000-000000000002", "00000000-0000-4000-8000-000000000003"
@@ -141,8 +142,8 @@ def test_a_verdict_on_a_slave_that_was_not_proven_to_have_what_is_pruned() -> No
     """Never complete there; where it was proven nothing changes, and the printed --since accepts it."""
 
     def judged(ids: bytes, since_ms: int | None = None) -> Any:
-        detail = json.dumps({**json.loads(DETAIL), "pruned": [[ids.hex(), 25_000]]})
-        return check(changed(OURS, "table", detail=detail), scope=Scope(check_hdfs=False, since=Baseline(since_ms)))
+        ours = described(OURS, pruned=[[ids.hex(), 25_000]])
+        return check(ours, scope=Scope(check_hdfs=False, since=Baseline(since_ms)))
 
     assert SLAVE.cluster_id == ONE
     assert judged(ONE_BYTES).verdict is Verdict.COMPLETE
@@ -158,9 +159,8 @@ def test_a_verdict_on_a_slave_that_was_not_proven_to_have_what_is_pruned() -> No
 def test_a_slave_whose_state_table_went_back_before_the_table_was_created(pruned: bool, lost: bool) -> None:
     """It may have held, and lost, what was pruned: a FILE2 from before that proved that it had arrived."""
     marks = {"pruned": [[ONE_BYTES.hex(), 25_000]]} if pruned else {}
-    ours = changed(OURS, "table", detail=json.dumps(json.loads(DETAIL) | marks))
     since = dict.fromkeys(("born_ms", "first_born_ms", "arrived_ms"), 105_001)
-    theirs = changed(THEIRS, "table", detail=json.dumps(json.loads(DETAIL) | since))
+    ours, theirs = described(OURS, **marks), described(THEIRS, **since)
     outcome = verify_rows(ours, theirs, MASTER, replace(SLAVE, state_back_ms=45_000), Scope(check_hdfs=False))
     assert [problem.code for problem in outcome.problems] == ["slave-state-lost"] * lost
 
@@ -336,10 +336,6 @@ class Zoo:
     def live_servers(self) -> list[str]:
         """One."""
         return ["live,1,1"]
-
-
-def int64(number: int) -> bytes:
-    return number.to_bytes(8, "big", signed=True)
 
 
 def cells(timestamp: int, **values: bytes) -> Cells:

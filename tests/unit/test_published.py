@@ -53,7 +53,6 @@ class Rows:
         """Timestamps of rows; 0 where none is here."""
         self.fails_after: int | None = None
         """After so many puts, HBase cannot be reached."""
-        self.families = [b"published:"]
         self.client = self
 
     def tables(self) -> list[bytes]:
@@ -76,11 +75,6 @@ class Rows:
 
     def row(self, key: bytes, columns: list[bytes]) -> dict[bytes, bytes]:
         return {name: value for name, value in self.stored.get(key, {}).items() if name in columns}
-
-
-class _Families(Rows):
-    def table(self, name: str) -> Any:
-        return type("T", (), {"families": lambda _: dict.fromkeys(self.families)})()
 
 
 @pytest.fixture
@@ -119,6 +113,18 @@ def status(path: Path, header: Header = HEADER, notices: int = 0) -> Path:
     with StatusWriter(path, replace(header, notices=tuple(f"{number:064x}" for number in range(notices)))):
         pass
     return path
+
+
+@pytest.fixture
+def fetching(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cluster here is not the one that published."""
+    monkeypatch.setattr(newest, "own_cluster_id", lambda _: "own")
+    monkeypatch.setattr(PublishedTable, "require", lambda _: None)
+
+
+def closing_row(barrier_ms: int, cluster: str = CLUSTER) -> Closing:
+    """The closing row of a file of one part."""
+    return Closing(cluster, new_name(barrier_ms), (PART,), barrier_ms, barrier_ms, 1, "hbase")
 
 
 @pytest.fixture
@@ -195,12 +201,11 @@ def test_what_has_not_changed_is_not_sent_again(published: PublishedTable, hbase
     assert count > 0.9 * all_of(closing), "all goes again but for the last round's own parts"
 
 
+@pytest.mark.usefixtures("fetching")
 def test_a_slaves_table_that_was_restored_from_a_snapshot_has_what_is_whole(
-    published: PublishedTable, hbase: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    published: PublishedTable, hbase: Rows, tmp_path: Path
 ) -> None:
     """What comes afterwards refers to parts that were lost, until the publisher puts them again."""
-    monkeypatch.setattr(newest, "own_cluster_id", lambda _: "own")
-    monkeypatch.setattr(PublishedTable, "require", lambda _: None)
     sent, now, order = SentParts(lambda: now[0]), [0.0], random.Random(1)
     regions = {1: 2_000, 2: 3_000, 3: 3_000, 4: 3_000}
     files = [_written(tmp_path / f"{seed}", many, seed, 0.1, order) for seed, many in regions.items()]
@@ -247,7 +252,7 @@ def _newest(hbase: Rows, closing: Closing, trouble: str) -> None:
 OTHER = "22222222-0000-0000-0000-000000000000"
 
 
-@pytest.mark.usefixtures("small_cells")
+@pytest.mark.usefixtures("small_cells", "fetching")
 @pytest.mark.parametrize(
     ("trouble", "words"),
     [
@@ -262,16 +267,9 @@ OTHER = "22222222-0000-0000-0000-000000000000"
     ],
 )
 def test_of_what_is_published_the_newest_that_is_whole_is_checked(
-    published: PublishedTable,
-    hbase: Rows,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    trouble: str,
-    words: str,
+    published: PublishedTable, hbase: Rows, tmp_path: Path, trouble: str, words: str
 ) -> None:
     """`run -i --published`: what is wrong with a newer one is told; alone, it is an error with a way out."""
-    monkeypatch.setattr(newest, "own_cluster_id", lambda _: "own")
-    monkeypatch.setattr(PublishedTable, "require", lambda _: None)
     key = SignKey(b"k" * 32) if trouble == "not signed" else None
     file = status(tmp_path / "a", replace(HEADER, barrier_issued_ms=2_000), notices=100)
     closing, _ = put_file(published, file, 1, SentParts())
@@ -379,7 +377,7 @@ def test_a_file_that_is_not_whole_or_altered_is_refused(published: PublishedTabl
 def test_a_closing_row_of_anything_else(published: PublishedTable, hbase: Rows, value: bytes, reason: str) -> None:
     """It is told, and hides no other file."""
     hbase.stored[f"c/{CLUSTER}/x".encode()] = {b"published:c": value}
-    good = Closing(CLUSTER, new_name(5), (PART,), 5, 5, 1, "hbase")
+    good = closing_row(5)
     hbase.stored[good.key] = {b"published:c": good.value()}
     found = published.published()
     assert found.closings == (good,)
@@ -390,7 +388,7 @@ def test_a_closing_row_of_anything_else(published: PublishedTable, hbase: Rows, 
 @pytest.mark.parametrize("part", [["00", 1], ["0" * 64, 0], ["0" * 64, CELL_BYTES + 1], ["F" * 64, 1], "x", [1, 1]])
 def test_a_closing_row_whose_parts_are_none(part: object) -> None:
     """A digest in hex, and a size that a cell can have."""
-    good = Closing(CLUSTER, new_name(5), (PART,), 5, 5, 1, "hbase")
+    good = closing_row(5)
     assert closing_of(good.key, good.value()) == good
     bad = json.loads(good.value()) | {"parts": [part]}
     with pytest.raises(StatusFileError, match="cannot be parsed"):
@@ -400,17 +398,16 @@ def test_a_closing_row_whose_parts_are_none(part: object) -> None:
 def test_the_newest_comes_first_whatever_came_first(published: PublishedTable, hbase: Rows) -> None:
     """Replication brings rows in any order."""
     for barrier in (30, 10, 20):
-        one = Closing(CLUSTER, new_name(barrier), (PART,), barrier, barrier, 1, "hbase")
+        one = closing_row(barrier)
         hbase.stored[one.key] = {b"published:c": one.value()}
     assert [one.barrier_ms for one in published.published().closings] == [30, 20, 10]
 
 
+@pytest.mark.usefixtures("fetching")
 def test_a_publisher_whose_clock_was_ahead_hides_nothing_newer(
-    published: PublishedTable, hbase: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    published: PublishedTable, hbase: Rows, tmp_path: Path
 ) -> None:
     """HBase's own time tells that its file is older; of that one alone, it is told whose clock is wrong."""
-    monkeypatch.setattr(newest, "own_cluster_id", lambda _: "own")
-    monkeypatch.setattr(PublishedTable, "require", lambda _: None)
     began_ms = now_ms() - 120_000
     for number, barrier_ms in enumerate((began_ms + 86_400_000, began_ms + 60_000, began_ms + 30_000)):
         file = status(tmp_path / f"{number}", replace(HEADER, barrier_issued_ms=barrier_ms))
@@ -426,7 +423,7 @@ def test_a_publisher_whose_clock_was_ahead_hides_nothing_newer(
 
 def test_what_this_cluster_published_itself_proves_nothing_here() -> None:
     """And two masters have to be told apart by the user."""
-    files = [Closing(name, "n", (PART,), 1, 1, 1, "hbase") for name in ("a", "b", "c")]
+    files = [closing_row(1, name) for name in ("a", "b", "c")]
     assert of_one_master(Published(tuple(files[:2])), "a", None, "--x") == files[1:2]
     assert of_one_master(Published(tuple(files)), "a", "c", "--x") == files[2:]
     with pytest.raises(UsageError, match=r"2 clusters have published to this one \(b, c\): name the master by --x"):
@@ -511,16 +508,17 @@ def test_of_two_that_claim_at_once_one_wins(published: PublishedTable, monkeypat
     assert first.take().other == second._id
 
 
-def test_a_users_table_of_that_name_is_not_used(published: PublishedTable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_users_table_of_that_name_is_not_used(
+    published: PublishedTable, hbase: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It has other families."""
-    rows = _Families()
-    rows.families = [b"cf:", b"published:"]
-    monkeypatch.setattr(named_table, "connection", lambda _: contextlib.nullcontext(rows))
+    families: dict[bytes, Any] = {b"cf:": {}, b"published:": {}}
+    monkeypatch.setattr(hbase, "table", lambda _: SimpleNamespace(families=lambda: families))
     with pytest.raises(ConfigurationError, match="has the families cf, published"):
         published.require()
-    rows.families = [b"published:"]
+    del families[b"cf:"]
     published.require()
-    monkeypatch.setattr(rows, "tables", lambda: [b"other"])
+    monkeypatch.setattr(hbase, "tables", lambda: [b"other"])
     with pytest.raises(ConfigurationError, match="REPLICATION_SCOPE => 1, TTL => 86400"):
         published.require()
     secure = PublishedTable(ThriftEndpoint("h", 1, principal="hbase/h@R"), "replicationstatus")

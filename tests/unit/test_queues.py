@@ -36,6 +36,7 @@ STARTED = 1_700_000_100_000
 DEAD, LIVE = f"host-1.example,16020,{STARTED}", "host-2,16020,1700000000001"
 PEER = {"id": "1", "enabled": True, "created_ms": STARTED - 60_000, "modified_ms": STARTED - 60_000}
 SUMMARY = {"consistent": True, "unsplit": [], "bulkload": True, "hfile_refs": {"1": {"since_ms": 5, "files": 0}}}
+FIRST: Row = {"kind": "queue", "detail": json.dumps(SUMMARY)}
 CRASHED = {"server": DEAD, "origin": 7, "role": "w", "live": False, "flush_ms": 5}
 RUNNING = {"server": LIVE, "origin": 8, "role": "w", "live": True}
 
@@ -130,13 +131,12 @@ def test_a_file_without_queues_settles_nothing() -> None:
 @pytest.mark.parametrize(("flush_ms", "drained"), [(STARTED + 90_000, {7}), (STARTED, set[int]())])
 def test_what_was_shipped_before_the_slave_was_there_went_elsewhere(flush_ms: int, drained: set[int]) -> None:
     """A slave that was made anew at the peer's address: also against what was proven of the one before."""
-    summary = {"kind": "queue", "detail": json.dumps(SUMMARY)}
     peer = {**PEER, "incarnation": 70}
     crashed = {**CRASHED, "flush_ms": flush_ms}
-    ((row, proof),) = newly_settled([summary], [crashed, RUNNING], peer, STARTED + 1)
+    ((row, proof),) = newly_settled([FIRST], [crashed, RUNNING], peer, STARTED + 1)
     settled = {**row, "detail": with_proofs(row.get("detail"), {"1": json.dumps(proof)})}
     for one in (crashed, settled):
-        found = queue_facts([summary], [one, RUNNING], peer, slave_since_ms=STARTED + 60_000)
+        found = queue_facts([FIRST], [one, RUNNING], peer, slave_since_ms=STARTED + 60_000)
         assert found.drained == drained
         assert ("another cluster at the peer's address" in found.left.get(7, "")) == (not drained)
         assert found.loads_from_ms == STARTED + 60_000 + SKEW_MS
@@ -144,9 +144,8 @@ def test_what_was_shipped_before_the_slave_was_there_went_elsewhere(flush_ms: in
 
 def test_only_crashes_are_settled() -> None:
     """A live origin, one that has stopped cleanly, and a slave's row need nothing, and get nothing."""
-    summary = {"kind": "queue", "detail": json.dumps(SUMMARY)}
     rows = [RUNNING, {**CRASHED, "final_ms": 1}, {**CRASHED, "role": "r"}]
-    assert queue_facts([summary], rows, PEER).drained == frozenset()
+    assert queue_facts([FIRST], rows, PEER).drained == frozenset()
 
 
 def test_wals_of_an_unknown_server_are_named() -> None:
@@ -177,7 +176,7 @@ def test_bulk_loads_by_a_peer_that_may_leave_them_out(changed: dict[str, Any]) -
 
 def test_a_server_without_a_start_code_is_younger_than_no_peer() -> None:
     nameless = {**CRASHED, "server": "odd"}
-    found = queue_facts([{"kind": "queue", "detail": json.dumps(SUMMARY)}], [nameless], PEER)
+    found = queue_facts([FIRST], [nameless], PEER)
     assert (found.drained, "added, changed" in found.left[7]) == (frozenset(), True)
 
 
@@ -355,22 +354,23 @@ PASSER_BY = f"host-3.example,16020,{STARTED + 5_000}"
 
 
 @pytest.mark.parametrize(
-    ("server", "wals", "window", "is_stray"),
+    ("server", "opened_ms", "window", "is_stray"),
     [
-        (PASSER_BY, {"opened_ms": STARTED + 6_000, "modified_ms": STARTED + 9_000}, (STARTED, STARTED + 60_000), True),
+        (PASSER_BY, STARTED + 6_000, (STARTED, STARTED + 60_000), True),
         # Known to the trackers; from before the coverage, twice; come after the cut; no coverage at all.
-        (DEAD, {"opened_ms": STARTED + 6_000, "modified_ms": STARTED + 9_000}, (STARTED, STARTED + 60_000), False),
-        (PASSER_BY, {"opened_ms": STARTED - 6_000, "modified_ms": STARTED + 9_000}, (STARTED, None), False),
-        (PASSER_BY, {"opened_ms": STARTED + 6_000, "modified_ms": STARTED + 9_000}, (STARTED + 6_000, None), False),
-        (PASSER_BY, {"opened_ms": STARTED + 6_000, "modified_ms": STARTED + 9_000}, (STARTED, STARTED + 4_000), False),
-        (PASSER_BY, {"opened_ms": STARTED + 6_000, "modified_ms": STARTED + 9_000}, (None, None), False),
+        (DEAD, STARTED + 6_000, (STARTED, STARTED + 60_000), False),
+        (PASSER_BY, STARTED - 6_000, (STARTED, None), False),
+        (PASSER_BY, STARTED + 6_000, (STARTED + 6_000, None), False),
+        (PASSER_BY, STARTED + 6_000, (STARTED, STARTED + 4_000), False),
+        (PASSER_BY, STARTED + 6_000, (None, None), False),
     ],
 )
 def test_archived_wals_of_a_server_that_nobody_knows(
-    server: str, wals: dict[str, int], window: tuple[int | None, int | None], is_stray: bool
+    server: str, opened_ms: int, window: tuple[int | None, int | None], is_stray: bool
 ) -> None:
     """It came, wrote and went; its queue may be gone, its WALs are archived for a while."""
-    summary = {"kind": "queue", "detail": json.dumps({**SUMMARY, "writers": {server: wals}})}
+    writers = {server: {"opened_ms": opened_ms, "modified_ms": STARTED + 9_000}}
+    summary = {"kind": "queue", "detail": json.dumps({**SUMMARY, "writers": writers})}
     strays = queue_facts([summary], [CRASHED, RUNNING], PEER, window).strays
     assert [stray.split(" ")[0] for stray in strays] == ([server] if is_stray else [])
     # What is accepted excuses a WAL that was written to no later, whenever it was opened.
@@ -398,7 +398,7 @@ def test_what_a_later_look_may_settle(found: QueueFacts, undrained: bool) -> Non
 
 def test_whose_queues_are_waited_for() -> None:
     """Those of the peers that are meant."""
-    rows = [{"kind": "queue", "detail": json.dumps(SUMMARY)}, queue(LIVE, f"1-{DEAD}", wal(DEAD), dead=(DEAD,))]
+    rows = [FIRST, queue(LIVE, f"1-{DEAD}", wal(DEAD), dead=(DEAD,))]
     assert undrained_servers(rows, [CRASHED, RUNNING], [PEER]) == [DEAD]
     assert undrained_servers(rows, [CRASHED, RUNNING], [{**PEER, "id": "2"}]) == []
     assert undrained_servers(rows, [{**CRASHED, "final_ms": 5}, RUNNING], [PEER]) == []
@@ -406,13 +406,12 @@ def test_whose_queues_are_waited_for() -> None:
 
 def proven(peer: dict[str, Any], now: dict[str, Any]) -> QueueFacts:
     """Settled for `peer` and recorded; then judged for the peer as it is `now`, when nothing else settles it."""
-    first = {"kind": "queue", "detail": json.dumps(SUMMARY)}
-    ((row, proof),) = newly_settled([first], [CRASHED, RUNNING], peer, 99)
+    ((row, proof),) = newly_settled([FIRST], [CRASHED, RUNNING], peer, 99)
     again = {**row, "detail": with_proofs(None, {"1": json.dumps(proof)})}
-    assert not newly_settled([first], [again, RUNNING], peer, 100), "once"
+    assert not newly_settled([FIRST], [again, RUNNING], peer, 100), "once"
     changed = {**peer, "modified_ms": STARTED + 1, **now}
-    assert not queue_facts([first], [CRASHED, RUNNING], changed).drained
-    return queue_facts([first], [again, RUNNING], changed)
+    assert not queue_facts([FIRST], [CRASHED, RUNNING], changed).drained
+    return queue_facts([FIRST], [again, RUNNING], changed)
 
 
 def test_what_was_proven_stays_proven() -> None:
@@ -517,12 +516,7 @@ def test_a_check_names_a_lost_wal() -> None:
     """Its queue never drains, and nothing is settled by it."""
     rows: list[Row] = [
         {"kind": "queue", "detail": json.dumps({"consistent": True, "unsplit": []})},
-        {
-            "kind": "queue",
-            "server": "h,16020,5",
-            "name": "1",
-            "detail": json.dumps(lost_queue(True) | {"dead_servers": []}),
-        },
+        {**FIRST, "server": "h,16020,5", "name": "1", "detail": json.dumps(lost_queue(True) | {"dead_servers": []})},
     ]
     (notice,) = queue_facts(rows, [], PEER).notices
     assert "is lost to that peer" in notice

@@ -93,6 +93,16 @@ def search(verdicts: list[Judged], lacks_from_ms: int | None = None) -> _Search:
     return _Search(files, lambda one: judgement(one, verdicts[int(one.name)], lacking))
 
 
+def answered(
+    count: int, judge: Callable[[Closing], Judgement], beyond: dict[str, Beyond] | None = None
+) -> RecoveryPoint:
+    """What is said of so many files."""
+    looked = _Search([closing(number) for number in range(count)], judge)
+    looked.run()
+    looked.run_tables()
+    return _answer("s", 1, looked._files, looked, beyond or {}, ())
+
+
 def found(verdicts: list[Judged]) -> int | None:
     """The file that is the point."""
     looked = search(verdicts)
@@ -168,10 +178,7 @@ def test_each_table_has_its_own_point() -> None:
         groups = [group(table, region=f"r-{table}", origin="h,1,1") for table, at in since.items() if number < at]
         return judgement(one, L if groups else C, *groups, tables=("a", "b", "c"))
 
-    looked = _Search([closing(number) for number in range(100)], judge)
-    looked.run()
-    looked.run_tables()
-    answer = _answer("s", 1, looked._files, looked, {"a": Beyond(7, 3)}, ())
+    answer = answered(100, judge, {"a": Beyond(7, 3)})
     assert answer.point_ms == closing(5).cut_ms
     assert {name: table.point_ms for name, table in answer.tables.items()} == {
         "a": closing(5).cut_ms,
@@ -191,10 +198,7 @@ def test_a_table_that_was_not_replicated_then_has_no_point() -> None:
             return judgement(one, L, group("new"), tables=("new", "t"))
         return judgement(one, C, tables=("t",))
 
-    looked = _Search([closing(number) for number in range(10)], judge)
-    looked.run()
-    looked.run_tables()
-    answer = _answer("s", 1, looked._files, looked, {}, ())
+    answer = answered(10, judge)
     assert answer.point_ms == closing(3).cut_ms
     assert (answer.tables["new"].point_ms, answer.tables["t"].point_ms) == (None, closing(0).cut_ms)
     assert "was not replicated when" in str(answer.tables["new"].held_back_by)
@@ -207,10 +211,7 @@ def test_a_table_of_which_less_was_replicated_then_has_no_point() -> None:
         is_wide = int(one.name) < 3
         return judgement(one, L, group("t"), families="fg") if is_wide else judgement(one, C)
 
-    looked = _Search([closing(number) for number in range(10)], judge)
-    looked.run()
-    looked.run_tables()
-    answer = _answer("s", 1, looked._files, looked, {}, ())
+    answer = answered(10, judge)
     assert (answer.point_ms, answer.tables["t"].point_ms) == (closing(3).cut_ms, None)
     assert "not all families of the table were replicated when" in str(answer.tables["t"].held_back_by)
 
@@ -221,10 +222,7 @@ def test_files_that_cannot_be_used_hide_no_other() -> None:
     def judge(one: Closing) -> Judgement:
         return Judgement(one, error=f"{one.name} was altered") if one.name == "0" else judgement(one, C)
 
-    looked = _Search([closing(0), closing(1)], judge)
-    looked.run()
-    looked.run_tables()
-    answer = _answer("s", 1, looked._files, looked, {}, ())
+    answer = answered(2, judge)
     assert (answer.point_ms, answer.notices) == (closing(1).cut_ms, ("0 was altered",))
     assert answer.held_back_by == "0 was altered"
 
@@ -374,9 +372,7 @@ def test_what_the_point_does_not_cover_is_told() -> None:
         hbase = replace(cast(HBaseOutcome, told.hbase), not_replicated=NotReplicated(("audit",)))
         return replace(done, outcome=replace(told, hbase=hbase, limits=("only table t (chosen)", "HDFS not checked")))
 
-    looked = _Search([closing(0)], judge)
-    looked.run()
-    answer = _answer("s", 1, looked._files, looked, {}, ())
+    answer = answered(1, judge)
     limits = (
         "only table t (chosen); HDFS not checked; not replicated to this slave, and so not in scope: 1 table (audit)"
     )

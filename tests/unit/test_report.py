@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from status_tool.errors import OutputError
@@ -297,10 +297,7 @@ def many(tables: int, gaps: int) -> Outcome:
     problems = tuple(to_problem(finding, context) for finding in findings[:100])
     counts = {Status.COMPLETE: 3, Status.GAP: tables * gaps}
     return replace(
-        OUTCOME,
-        hbase=replace(HBASE, regions=counts),
-        problems=problems,
-        overview=overview(context, causes(findings)),
+        OUTCOME, hbase=replace(HBASE, regions=counts), problems=problems, overview=overview(context, causes(findings))
     )
 
 
@@ -485,6 +482,7 @@ def test_a_terminal_that_knows_only_ascii() -> None:
 
 @settings(deadline=None)
 @given(st.text(min_size=1))
+@example(HOSTILE)
 def test_no_name_can_steer_a_terminal_or_fake_a_line(name: str) -> None:
     lines = printed(TextReporter(), hostile(name)).split("\n")
     assert all(line.isprintable() for line in lines)
@@ -495,14 +493,6 @@ def test_no_name_can_steer_a_terminal_or_fake_a_line(name: str) -> None:
     )
     assert [line for line in lines if line.startswith(("HBase Rep", "HDFS Rep"))] == lines[-3:-1]
     assert lines[-3:] == ["HBase Replication is NOT complete.", "HDFS Replication is complete.", ""]
-
-
-def test_the_hostile_name() -> None:
-    lines = printed(TextReporter(), hostile(HOSTILE)).splitlines()
-    assert [line for line in lines if line.startswith("HBase Rep")] == ["HBase Replication is NOT complete."]
-    assert any(
-        r"\x1b[2J\x1b]0;x\x07\x0aHBase" in line and r"\u202egnol\u2066\x9b1m\u2028\x00" in line for line in lines
-    )
 
 
 # --- JSON -----------------------------------------------------------------------------------
@@ -664,6 +654,7 @@ def test_html_tells_all_of_it() -> None:
 
 @settings(deadline=None)
 @given(st.text(min_size=1))
+@example(HOSTILE)
 def test_no_name_becomes_markup(name: str) -> None:
     page, harmless = (
         Page(printed(HtmlReporter(run_ms=0), with_server(hostile(text), ServerState(text, text, text, detail=text))))
@@ -671,13 +662,7 @@ def test_no_name_becomes_markup(name: str) -> None:
     )
     assert page.open == []
     assert page.tags == harmless.tags
-
-
-def test_html_of_the_hostile_name() -> None:
-    text = printed(HtmlReporter(run_ms=0), hostile(HOSTILE))
-    assert text.count("<script") == text.count("</script") == 1, "the page's own"
-    assert not set(HOSTILE[:20]) & {"\x1b", "\x07"} & set(text)
-    assert Page(text).tags.count("script") == 1
+    assert page.tags.count("script") == 1, "the page's own"
 
 
 def test_the_topology_is_drawn() -> None:
@@ -691,7 +676,7 @@ def test_the_topology_is_drawn() -> None:
     ]
     clusters = known_clusters((KnownSide(header, ours), KnownSide(slave, theirs)))
     assert [(link.source, link.target, link.broken) for link in clusters.links] == [
-        *(("11-m", "22-s", False), ("11-m", "z:1:/far", True), ("22-s", "11-m", False)),
+        *(("11-m", "22-s", False), ("11-m", "z:1:/far", True), ("22-s", "11-m", False))
     ]
     text = printed(HtmlReporter(run_ms=0), replace(OUTCOME, clusters=clusters))
     page = Page(text)
@@ -732,10 +717,11 @@ def test_a_dump_line_is_one_line_and_the_same_document(name: str) -> None:
 
 def test_words() -> None:
     assert [duration(ms) for ms in (0, 999, 1500, 61_000, 7_500_000, 90_000_000)] == [
-        *("0 ms", "999 ms", "1.5 s", "1 min 1 s", "2 h 5 min", "1 d 1 h"),
+        *("0 ms", "999 ms", "1.5 s", "1 min 1 s", "2 h 5 min", "1 d 1 h")
     ]
     assert iso(-1) == "1969-12-31T23:59:59.999Z"
     assert iso(2**63 - 1) == f"{2**63 - 1} ms"
     assert safe("abcdef", 4) == "abc…"
     assert safe("a\U000e0001b") == r"a\U000e0001b"
+    assert safe("\x07\n\u202eg\u2066\x9b1m\u2028\x00") == r"\x07\x0a\u202eg\u2066\x9b1m\u2028\x00"
     assert printable_key(b"a\\\x00\xff") == r"a\x5C\x00\xFF"

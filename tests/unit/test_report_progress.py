@@ -7,7 +7,6 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -53,13 +52,6 @@ def use(progress: Progress) -> None:
         progress.note("note [red] \x1b[2J\n")
         progress.step("first step")
         progress.step("second step")
-
-
-@pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
-    """What one test wants to see is not what the next one does."""
-    yield
-    set_shown(Shown())
 
 
 def test_a_short_run_without_a_terminal_is_silent() -> None:

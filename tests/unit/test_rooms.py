@@ -16,20 +16,8 @@ PACKAGE = REPOSITORY / "status_tool"
 BASE = ("errors", "printable", "atomic", "temporary")
 """Modules beside the rooms: every room may use them."""
 ROOMS = (
-    "vocabulary",
-    "rules",
-    "explain",
-    "status_file",
-    "clients",
-    "sources",
-    "published",
-    "gather",
-    "spark",
-    "report",
-    "digests",
-    "runs",
-    "watch",
-    "cli",
+    *("vocabulary", "rules", "explain", "status_file", "clients", "sources", "published"),
+    *("gather", "spark", "report", "digests", "runs", "watch", "cli"),
 )
 """Each may import from itself and from those before it."""
 
@@ -93,30 +81,10 @@ def test_a_public_name_is_defined_once() -> None:
     assert set(twice()) == set()
 
 
-FRAGMENTS = [
-    "What",
-    "Whether",
-    "Of",
-    "As",
-    "Where",
-    "How",
-    "That",
-    "To",
-    "In",
-    "By",
-    "With",
-    "For",
-    "From",
-    "Which",
-    "When",
-    "Who",
-    "All",
-    "Those",
-    "Since",
-    "If",
-    "On",
-    "At",
-]
+FRAGMENTS = (
+    *("What", "Whether", "Of", "As", "Where", "How", "That", "To", "In", "By", "With", "For", "From", "Which", "When"),
+    *("Who", "All", "Those", "Since", "If", "On", "At"),
+)
 
 
 def test_no_docstring_begins_with_a_fragment() -> None:

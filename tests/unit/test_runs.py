@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from contextlib import nullcontext
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from status_tool.clients.config import HDFS_PATHS_KEY, Settings
 from status_tool.clients.sitefiles import SiteConfig
-from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import StatusFileError, UsageError
-from status_tool.gather.snapshot import Request, apply_shutdown, settle
+from status_tool.gather.snapshot import Request, apply_shutdown
 from status_tool.rules.origins import judge_origins
 from status_tool.runs.question import refuse_silent
 from status_tool.runs.write import UNASKED_FILES, streams_written_later, unasked
-from status_tool.sources.state_table import Barrier, StateTable
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import Scope
@@ -95,39 +94,7 @@ def test_a_slave_that_cannot_report_is_refused(detail: str | None, refused: bool
     """Instead of calling everything missing (issue 12, D.8)."""
     row = {"kind": "server", "server": "h,1,1", "origin": 1, "role": "r", "live": True, "detail": detail}
     scope = Scope()
-    if refused:
-        with pytest.raises(StatusFileError, match="HBASE-27529"):
-            refuse_silent([row], scope)
-    else:
+    with pytest.raises(StatusFileError, match="HBASE-27529") if refused else nullcontext():
         refuse_silent([row], scope)
     refuse_silent([row], Scope(check_hbase=False))
     refuse_silent([{**row, "live": False}], scope)
-
-
-class LateZooKeeper:
-    """A ZooKeeper server that shows what was before the barrier until it has caught up with the others."""
-
-    def __init__(self) -> None:
-        self._live = ["old,16020,1"]
-
-    def sync(self) -> None:
-        """Show a server that started before the barrier."""
-        self._live = ["new,16020,2", "old,16020,1"]
-
-    def live_servers(self) -> list[str]:
-        """Return what is shown now."""
-        return self._live
-
-
-class EchoedTable:
-    """A state table in which every server has echoed."""
-
-    def echoes(self, _: Barrier) -> dict[tuple[str, str], bool]:
-        """Return the servers that have."""
-        return {(server, "w"): True for server in ("new,16020,2", "old,16020,1")}
-
-
-def test_a_zookeeper_server_that_is_behind_hides_nothing_from_before_the_barrier() -> None:
-    """Neither a live server nor, read later by the same session, a queue or the files of a bulk load."""
-    zookeeper, state = cast("ZooKeeper", LateZooKeeper()), cast("StateTable", EchoedTable())
-    assert settle(state, zookeeper, Barrier(0, set()), "w", 0) == ["new,16020,2", "old,16020,1"]

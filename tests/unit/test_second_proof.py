@@ -29,24 +29,11 @@ MS = 1_700_000_000_000
 END = MS + 3 * SKEW_MS
 IDS = (4, 5, 9, 12)
 SERVER = "a,1,1"
-MASTER = Header(
-    "master",
-    SENDER,
-    END,
-    END,
-    barrier_issued_ms=END,
-    coverage_ms=1,
-    witnesses=("one",),
-    witness_peer="w",
-)
+MASTER = Header("master", SENDER, END, END, barrier_issued_ms=END, coverage_ms=1, witnesses=("one",), witness_peer="w")
 SLAVE = Header("slave", "00000000-0000-4000-8000-000000000002", END + 9, END + 9)
 SENT_ALL = WitnessFacts(since_ms=1)
 TRACKED: Row = {"table": "t", "region": "r", "family": "f", "origin": origin_id(SERVER), "via": via_id((), "f")}
-WITNESSED: Row = {
-    **TRACKED,
-    "origin": origin_id(SENDER),
-    "via": via_id((bytes.fromhex(SENDER.replace("-", "")),), "f"),
-}
+WITNESSED: Row = {**TRACKED, "origin": origin_id(SENDER), "via": via_id((bytes.fromhex(SENDER.replace("-", "")),), "f")}
 RECORDS_ALL = json.dumps({"settings": {SINGLE_ENTRIES: "all"}})
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from status_tool.errors import UsageError
+from status_tool.errors import ConfigurationError, UsageError
 from status_tool.explain.advice import copy_of_file
 from status_tool.explain.problems import to_problem
 from status_tool.rules.context import RunContext
@@ -33,6 +33,7 @@ from status_tool.vocabulary.selection import (
     exclusion_regexes,
     glob_regex,
     outermost,
+    plain_path,
     read_path_file,
     root_of,
 )
@@ -98,6 +99,9 @@ def test_exclusions() -> None:
     assert left_out("/user/me/.Trash")
     assert not left_out("/data/new/old")
     assert not left_out("/data/tmp")
+    plain = Exclusions(("/tmp", "/hbase")).leave_out
+    assert all(map(plain, ["/tmp", "/hbase", "/user/x/.Trash", "/a/_temporary", "/a/b._COPYING_"]))
+    assert not any(map(plain, ["/data/tmp", "/hbase2", "/a/Trash"]))
 
 
 def test_path_map() -> None:
@@ -126,10 +130,17 @@ def test_path_map() -> None:
 
 def test_roots() -> None:
     """With and without scheme, local ones kept apart."""
-    roots = read_path_file("hdfs://nn:8020/a/ \n/b c\nfile:///d/*\n", "f")
+    roots = read_path_file("# all\n\nhdfs://nn:8020/a/ \n/b c\nfile:///d/*\n", "f")
     assert roots == ("hdfs://nn:8020/a/", "/b c", "file:///d/*")
     assert tuple(map(root_of, roots)) == ("/a", "/b c", "file:/d/*")
     assert outermost(["/a/b", "/a", "/ab", "/a"]) == ["/a", "/ab"]
+    assert outermost(["/", "/x"]) == ["/"]
+    assert plain_path("hdfs://nn:8020/a//b/") == "/a/b"
+    assert plain_path("hdfs://nn") == plain_path("hdfs://nn/") == plain_path("hdfs:///") == plain_path("/") == "/"
+    assert plain_path("file://d") == "/d"
+    for text in ("", "# only\n", "relative\n"):
+        with pytest.raises(ConfigurationError, match="-f f"):
+            read_path_file(text, "f")
 
 
 def test_a_root_inside_what_another_one_leaves_out() -> None:

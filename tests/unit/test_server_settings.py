@@ -15,7 +15,7 @@ from status_tool.vocabulary.findings import RowProofs
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.scope import Baseline
 from status_tool.vocabulary.verdicts import Verdict
-from tests.unit.test_evidence_reference import DETAIL, HBASE, MASTER, OURS, THEIRS, changed, check, only
+from tests.unit.test_evidence_reference import DETAIL, HBASE, MASTER, OURS, THEIRS, changed, check, described, only
 
 FILTER = "hbase.replication.sink.walentrysinkfilter"
 WITH_TAGS = {"hbase.replication.rpc.codec": "org.apache.hadoop.hbase.codec.KeyValueCodecWithTags"}
@@ -34,11 +34,7 @@ def notices_of(outcome: Outcome) -> str:
 
 @pytest.mark.parametrize(
     ("side", "key"),
-    [
-        ("slave", FILTER),
-        ("slave", "hbase.replication.sink.service"),
-        ("master", "hbase.replication.source.service"),
-    ],
+    [("slave", FILTER), ("slave", "hbase.replication.sink.service"), ("master", "hbase.replication.source.service")],
 )
 def test_nothing_is_complete_where_other_code_replicates(side: str, key: str) -> None:
     """A sink filter skips entries: where holes are excused, nothing would show it."""
@@ -82,7 +78,7 @@ def test_coprocessors_and_skipped_errors_are_told() -> None:
 
 def test_a_bulk_load_is_not_shipped_where_its_marker_may_be_dropped() -> None:
     queues = QueueFacts(loads_from_ms=1_000)
-    theirs = changed(THEIRS, "table", detail=json.dumps({**json.loads(DETAIL), "arrived_ms": 20_001}))
+    theirs = described(THEIRS, arrived_ms=20_001)
     assert check([*OURS, FACT], theirs, queues=queues).verdict is Verdict.COMPLETE
     ours = having(OURS, {"hbase.replication.drop.on.deleted.columnfamily": "true"})
     outcome = check([*ours, FACT], theirs, queues=queues)
@@ -131,15 +127,14 @@ def test_a_kept_proof_of_all_that_the_peer_ships_settles_a_server() -> None:
     """Tables that it leaves out are never compared."""
     gone = {**OURS[0], "server": "old,1,1", "origin": 9, "live": False, "echoed": False, "gone_ms": 7_000}
     proof = {"until_ms": 50_000, "families": ["f"], "by": "rows", "seen": {}}
-    theirs = changed(THEIRS, "table", detail=json.dumps({**json.loads(DETAIL), "proven": {MASTER.cluster_id: proof}}))
+    theirs = described(THEIRS, proven={MASTER.cluster_id: proof})
     other = {"kind": "table", "detail": DETAIL, "table": "ns:u"}
     assert check([*OURS, gone, other], theirs, queues=ONE_TABLE).verdict is Verdict.COMPLETE
     assert check([*OURS, gone, other], queues=ONE_TABLE).verdict is Verdict.UNVERIFIABLE
 
 
 def test_tags_are_told_unless_every_server_keeps_them() -> None:
-    detail = json.dumps({**json.loads(DETAIL), "tagged_ms": 5_000})
-    ours, theirs = changed(having(OURS, WITH_TAGS), "table", detail=detail), having(THEIRS, WITH_TAGS)
+    ours, theirs = described(having(OURS, WITH_TAGS), tagged_ms=5_000), having(THEIRS, WITH_TAGS)
     assert "cells with tags" not in notices_of(check(ours, theirs))
     assert "cells with tags" in notices_of(check(ours, THEIRS))
     plain = {"hbase.replication.rpc.codec": "org.apache.hadoop.hbase.codec.KeyValueCodec"}

@@ -200,16 +200,8 @@ def test_a_signed_check_leaves_no_secret_behind(
         written(out / f"{side}.status", read_key(key), SAMPLE / f"{side}.status") for side in ("master", "slave")
     )
     check = ["run", "-i", str(master), "--slave-status", str(slave), "--require-signature", "--sign-key", str(key)]
-    outputs = [
-        "-d",
-        "--debug-dir",
-        str(out / "debug"),
-        "--report",
-        str(out / "r.html"),
-        "--metrics",
-        str(out / "m.prom"),
-    ]
-    assert main([*check, *outputs, "--json"]) == 0
+    reports = ["--report", str(out / "r.html"), "--metrics", str(out / "m.prom")]
+    assert main([*check, *reports, "-d", "--debug-dir", str(out / "debug"), "--json"]) == 0
     other = key_file(tmp_path / "other", SECRET + "-6-of-another")
     assert main(["run", "-i", str(master), "--sign-key", str(other)]) == 2
     paths = tmp_path / "paths"

@@ -593,8 +593,7 @@ def test_a_witness_beside_trackers_is_in_doubt_if_its_peer_changes_while_file_is
 
 
 @pytest.mark.parametrize(
-    ("live", "is_tracked"),
-    [([OLD], True), ([CRASHED], False), ([CRASHED, OLD], True), ([f"new,16020,{10**15}"], True)],
+    ("live", "is_tracked"), [([OLD], True), ([CRASHED], False), ([CRASHED, OLD], True), ([f"new,16020,{10**15}"], True)]
 )
 def test_a_witness_takes_the_place_of_trackers_only_where_no_live_server_has_one(
     cluster: Cluster, live: list[str], is_tracked: bool

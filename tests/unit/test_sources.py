@@ -22,7 +22,7 @@ from status_tool.clients.hdfscli import Refused
 from status_tool.clients.thrift import Cells, StoredRow, Value
 from status_tool.clients.webhdfs import WebHdfs
 from status_tool.clients.zookeeper import ZooKeeper, parse_cluster_key, unwrap
-from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.errors import ConnectionFailed
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import NO_ROWS, PackedRows
 from status_tool.rules.custody import Places
@@ -30,11 +30,9 @@ from status_tool.rules.descriptors import retention_of
 from status_tool.sources import codec, meta, pages, spool, state_table
 from status_tool.sources.interface import Source
 from status_tool.sources.meta import HostedRegion
-from status_tool.sources.spool import _row as spool_row
 from status_tool.sources.spool import read_spool
 from status_tool.sources.state_table import (
     Generation,
-    KeyRange,
     StateTableSource,
     TableEvents,
     generation_of,
@@ -46,7 +44,6 @@ from status_tool.sources.state_table import (
 from status_tool.vocabulary.ids import as_hex, cluster_bytes, from_hex, origin_id
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import TableFilter
-from status_tool.vocabulary.selection import Exclusions, outermost, plain_path, read_path_file
 from status_tool.vocabulary.state_rows import CoverageRow, column
 
 REGION = "0123456789abcdef0123456789abcdef"
@@ -96,41 +93,6 @@ def test_heads_by_the_page(given: list[list[tuple[bytes, Cells]]], tables: tuple
     assert found.equals(pa.Table.from_pylist(rows, STATUS_SCHEMA))
 
 
-def test_a_head() -> None:
-    """Every column of an `h` row."""
-    key = f"h{REGION}{as_hex(-5)}{as_hex(7)}".encode()
-    cells = {
-        column(name.encode()): cell(value)
-        for name, value in {
-            "s": int64(9),
-            "w": int64(200),
-            "f": int64(100),
-            "n": int64(3),
-            "t": b"ns:t",
-            "k": b"a",
-            "e": b"",
-            "v": b"i" * 16,
-            "c": b"f",
-        }.items()
-    }
-    (row,) = codec.heads([(key, cells)])
-    assert row == {
-        "kind": "stream",
-        "table": "ns:t",
-        "region": REGION,
-        "origin": -5,
-        "via": 7,
-        "via_ids": b"i" * 16,
-        "seq": 9,
-        "first_ms": 100,
-        "write_ms": 200,
-        "entries": 3,
-        "start_key": b"a",
-        "end_key": b"",
-        "family": "f",
-    }
-
-
 def test_segments_and_the_newest_replicated_time() -> None:
     """One row a segment; `r` once a region, the newest of its streams."""
     rows = []
@@ -143,14 +105,8 @@ def test_segments_and_the_newest_replicated_time() -> None:
     found = list(codec.segments([*rows, other]))
     assert [row["kind"] for row in found] == ["segment", "segment", "replicated", "replicated"]
     assert [(row["region"][0], row["write_ms"]) for row in found[2:]] == [("0", 90), ("f", 5)]
-    first = found[0]
-    assert (first["prev"], first["seq"], first["first_ms"], first["write_ms"], first["recorded_ms"]) == (
-        0,
-        4,
-        10,
-        20,
-        77,
-    )
+    names = ("prev", "seq", "first_ms", "write_ms", "recorded_ms")
+    assert [found[0][name] for name in names] == [0, 4, 10, 20, 77]
 
 
 def part(*numbers: int) -> bytes:
@@ -231,11 +187,6 @@ def test_there_are_parts_for_all_tasks(tasks: int, parts: int) -> None:
     assert sorted(span.digit for part in spans for span in part) == list("0123456789abcdef")
 
 
-def test_range_of_nine_ends_before_a() -> None:
-    """The key behind `9…` is `:`; nothing between it and `a` exists."""
-    assert KeyRange("h", "9").stop == b"h:"
-
-
 @pytest.mark.parametrize(
     ("tables", "namespaces", "admitted"),
     [
@@ -269,12 +220,6 @@ def test_spooled_rows_of_one_key_are_one_row() -> None:
     assert set(merged[b"nu"]) == {b"t:b", b"t:w", b"t:d"}
 
 
-def test_a_spool_line() -> None:
-    """The trackers' format."""
-    key, cells = spool_row(json.loads('{"row":"6f31","cells":[{"q":"73","v":"00ff","ts":7},{"q":"74","v":""}]}'))
-    assert (key, cells) == (b"o1", {b"t:s": (b"\x00\xff", 7), b"t:t": (b"", 0)})
-
-
 @dataclass
 class SpoolFolder:
     """A spool folder with one file."""
@@ -301,10 +246,11 @@ def test_what_a_server_has_flushed_is_not_read_from_the_file_that_it_appends_to(
 
 def test_the_line_that_a_crash_cut_off_is_passed_over_where_a_file_grows() -> None:
     """What was whole has been flushed; a file that was written at once has no such line, so there it is damage."""
-    whole = b'{"row":"6f31","cells":[{"q":"73","v":"00ff","ts":7}]}\n'
+    whole = b'{"row":"6f31","cells":[{"q":"73","v":"00ff","ts":7},{"q":"74","v":""}]}\n'
     for rest in (b"", b'{"row":"6f32","ce', whole[:-1]):
         growing = SpoolFolder("0000000000000005-1234-0.growing.jsonl", whole + rest)
-        assert [key for key, _ in read_spool(cast(WebHdfs, growing), "spool")] == [b"o1"]
+        (found,) = read_spool(cast(WebHdfs, growing), "spool")
+        assert found == (b"o1", {b"t:s": (b"\x00\xff", 7), b"t:t": (b"", 0)})
     with pytest.raises(ConnectionFailed, match="move it away"):
         read_spool(cast(WebHdfs, SpoolFolder("0000000000000005-1234-0.jsonl", whole + b'{"row":"6f32","ce')), "spool")
 
@@ -442,9 +388,7 @@ def test_a_tenure_that_need_not_be_parsed_would_tell_nothing(written: list[tuple
     """The same facts as if every one were parsed, with and without knowledge of the regions that there are."""
     rows = []
     for region, values in written:
-        columns = [column(b"k" + int64(1) + int64(number)) for number in range(len(values))]
-        cells = {name: cell(value) for name, value in zip(columns, values, strict=True)}
-        rows.append((f"f{region}".encode(), cells | {column(b"t"): cell(b"t")}))
+        rows.append((f"f{region}".encode(), held_by(*values)))
     names = ["00", "0a", "a"]
     lazy = codec.Existing(codec.packed(names), 1_000, replicated={"t": frozenset({"f"})})
     keeping = codec.Keeping({"t": {"f": (3, 0, 600, 0, 0, 1)}}, 1_000)
@@ -455,14 +399,23 @@ def test_a_tenure_that_need_not_be_parsed_would_tell_nothing(written: list[tuple
             assert list(codec.contents(rows, existing, keeping)) == found
 
 
+def held_by(*tenures: str | bytes, server: int = 1) -> Cells:
+    """The cells of an `f` row: a tenure each of this server and those after it."""
+    values = [one.encode() if isinstance(one, str) else one for one in tenures]
+    columns = [column(b"k" + int64(server + at) + int64(5 + at)) for at in range(len(values))]
+    return {name: cell(value) for name, value in zip(columns, values, strict=True)} | {column(b"t"): cell(b"t")}
+
+
+def contents(cells: Cells, *known: Any, **more: Any) -> list[dict[str, Any]]:
+    """The facts of such a row of region 00."""
+    return list(codec.contents([(b"f00", cells)], *known, **more))
+
+
 def test_regions_that_are_gone_are_known_by_the_first_bytes_of_their_names() -> None:
     """Whatever their names begin with, and however many begin alike."""
     value = b'{"o":1,"t":5,"s":9,"r":["f"],"a":{},"b":{"f":[1,2,0,0]}}'
     names = [f"{first}{rest}{'0' * 29}" for first in "0f" for rest in ("01", "02", "f3")]
-    rows = [
-        (f"f{name}".encode(), {column(b"k" + int64(1) + int64(5)): cell(value), column(b"t"): cell(b"t")})
-        for name in names
-    ]
+    rows = [(f"f{name}".encode(), held_by(value)) for name in names]
     existing = codec.Existing(codec.packed(reversed(names[1:-1])), 1_000)
     found = list(codec.contents(rows, existing))
     assert [(row["region"], row["state"]) for row in found] == [(names[0], "content"), (names[-1], "content")]
@@ -472,11 +425,11 @@ def test_regions_that_are_gone_are_known_by_the_first_bytes_of_their_names() -> 
 @pytest.mark.parametrize("crashed", [frozenset[int](), frozenset({7})])
 def test_what_a_crashed_server_wrote_last_is_told_until_it_is_pruned(crashed: frozenset[int]) -> None:
     """It had recorded entry 9 when it crashed, and the next server opened the region at 15."""
-    earlier = b'{"o":2,"t":5,"s":9,"r":["f"],"a":{},"b":{}}'
-    later = b'{"o":15,"t":20,"s":15,"r":["f"],"a":{},"b":{}}'
-    cells = {column(b"k" + int64(7) + int64(5)): cell(earlier), column(b"k" + int64(8) + int64(20)): cell(later)}
+    earlier, later = (
+        f'{{"o":{o},"t":{t},"s":{s},"r":["f"],"a":{{}},"b":{{}}}}' for o, t, s in ((2, 5, 9), (15, 20, 15))
+    )
     existing = codec.Existing(codec.packed(["00"]), 1_000, crashed=crashed)
-    found = list(codec.contents([(b"f00", cells | {column(b"t"): cell(b"t")})], existing))
+    found = contents(held_by(earlier, later, server=7), existing)
     told = {"kind": "fact", "table": "t", "region": "00", "state": "tail", "origin": 7, "seq": 14, "write_ms": 20}
     assert found == ([told] if crashed else [])
 
@@ -484,15 +437,12 @@ def test_what_a_crashed_server_wrote_last_is_told_until_it_is_pruned(crashed: fr
 @pytest.mark.parametrize(("region_id", "changed_ms"), [(99, None), (100, 7), (None, None)])
 def test_a_region_of_a_master_that_no_tracker_has_seen_begin(region_id: int | None, changed_ms: int | None) -> None:
     """It is named if it was created when all servers are said to have had the tracker."""
-    value = b'{"o":9,"t":7,"s":12,"u":7,"r":["f"],"a":{"f":[1,2,0,0]},"b":{"f":[1,2,0,0]}}'
-    cells = {column(b"k" + int64(1) + int64(7)): cell(value), column(b"t"): cell(b"t")}
-    if region_id is not None:
-        cells[column(b"i")] = cell(int64(region_id))
+    value = '{"o":9,"t":7,"s":12,"u":7,"r":["f"],"a":{"f":[1,2,0,0]},"b":{"f":[1,2,0,0]}}'
+    begun: Cells = {} if region_id is None else {column(b"i"): cell(int64(region_id))}
     existing = codec.Existing(codec.packed(["00"]), 1_000, 100)
-    found = list(codec.contents([(b"f00", cells)], existing))
+    found = contents(held_by(value) | begun, existing)
     assert [row["write_ms"] for row in found] == ([] if changed_ms is None else [changed_ms])
-    cells[column(b"k" + int64(1) + int64(7))] = cell(value.replace(b'"a":{"f":[1', b'"a":{"f":[0'))
-    assert list(codec.contents([(b"f00", cells)], existing)) == []
+    assert contents(held_by(value.replace('"a":{"f":[1', '"a":{"f":[0')) | begun, existing) == []
 
 
 @pytest.mark.parametrize(
@@ -513,10 +463,9 @@ def test_a_region_of_a_master_that_is_open_with_a_descriptor_of_before_the_scope
 ) -> None:
     """`alter` without reopening: what the region writes until it is opened anew is never replicated."""
     end = '"c":9,' if closed else ""
-    value = f'{{"o":2,"t":7,"s":12,{end}"r":{replicated},"a":{{}},"b":{{}}}}'.encode()
-    cells = {column(b"k" + int64(1) + int64(7)): cell(value), column(b"t"): cell(b"t")}
+    value = f'{{"o":2,"t":7,"s":12,{end}"r":{replicated},"a":{{}},"b":{{}}}}'
     existing = codec.Existing(codec.packed(["00"]), 1_000, replicated={"t": frozenset(families)})
-    found = list(codec.contents([(b"f00", cells)], existing))
+    found = contents(held_by(value), existing)
     assert [(row["state"], row["write_ms"]) for row in found] == [("changed", 1_000)] * changed
 
 
@@ -541,9 +490,8 @@ def test_a_region_of_a_slave_that_is_open_with_a_descriptor_that_keeps_less(
     detail = {"families": {"f": {**family, "new_version_behavior": False, "mob": False}}, "durability": "USE_DEFAULT"}
     assert retention_of(detail) == {"f": (3, 0, 2**31 - 1, 0, 0, 1)}
     end, keeps = '"c":9,' if closed else "", "" if kept is None else f'"k":{kept},'
-    value = f'{{"o":2,"t":7,"s":12,{end}"r":["f"],{keeps}"a":{{}},"b":{{}}}}'.encode()
-    cells = {column(b"k" + int64(1) + int64(7)): cell(value), column(b"t"): cell(b"t")}
-    found = list(codec.contents([(b"f00", cells)], keeping=codec.Keeping({"t": retention_of(detail)}, 1_000)))
+    value = f'{{"o":2,"t":7,"s":12,{end}"r":["f"],{keeps}"a":{{}},"b":{{}}}}'
+    found = contents(held_by(value), keeping=codec.Keeping({"t": retention_of(detail)}, 1_000))
     assert [(row["state"], row["write_ms"]) for row in found] == [("changed", 1_000)] * changed
 
 
@@ -588,31 +536,6 @@ def test_cluster_keys() -> None:
     assert mixed is not None
     assert mixed.hosts == "z1:2182,z2:2181"
     assert parse_cluster_key("some endpoint", nowhere) is None
-
-
-def test_paths() -> None:
-    """Without scheme and authority, normalised; roots inside roots are listed once."""
-    assert plain_path("hdfs://nn:8020/a//b/") == "/a/b"
-    assert plain_path("/") == "/"
-    assert plain_path("hdfs://nn") == plain_path("hdfs://nn/") == plain_path("hdfs:///") == "/"
-    assert plain_path("file://d") == "/d"
-    assert outermost(["/a/b", "/a", "/ab", "/a"]) == ["/a", "/ab"]
-    assert outermost(["/", "/x"]) == ["/"]
-
-
-def test_path_file() -> None:
-    """Comments and empty lines go; a relative path or nothing at all is said."""
-    assert read_path_file("# all\n\n/a\n hdfs://nn/b c \n", "f") == ("/a", "hdfs://nn/b c")
-    for text in ("", "# only\n", "relative\n"):
-        with pytest.raises(ConfigurationError, match="-f f"):
-            read_path_file(text, "f")
-
-
-def test_exclusions() -> None:
-    """Trash, temporary and staging names anywhere; folders by their whole path."""
-    left_out = Exclusions(("/tmp", "/hbase"))
-    assert all(map(left_out.leave_out, ["/tmp", "/hbase", "/user/x/.Trash", "/a/_temporary", "/a/b._COPYING_"]))
-    assert not any(map(left_out.leave_out, ["/data/tmp", "/hbase2", "/a/Trash"]))
 
 
 class Parts(Source):

@@ -213,10 +213,7 @@ def test_a_small_query_leaves_the_settings_of_a_session_alone(session: SparkSess
     before = dict(session.sparkContext.getConf().getAll()), session.conf.get("spark.sql.adaptive.enabled")
     with small_query(session):
         assert session.conf.get("spark.sql.adaptive.enabled") == "false"
-    assert before == (
-        dict(session.sparkContext.getConf().getAll()),
-        session.conf.get("spark.sql.adaptive.enabled"),
-    )
+    assert before == (dict(session.sparkContext.getConf().getAll()), session.conf.get("spark.sql.adaptive.enabled"))
 
 
 @pytest.mark.slow

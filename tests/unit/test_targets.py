@@ -23,8 +23,6 @@ PROOF = REPOSITORY / "sample_status" / "complete" / "master.status"
 @pytest.fixture
 def proof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The only proof there is, in the working directory, which is empty but for it."""
-    for name in ("HBASE_CONF_DIR", "HADOOP_CONF_DIR"):
-        monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -149,20 +147,8 @@ def test_stdout_is_an_output(proof: Path) -> None:
 def test_files_that_are_no_matter(proof: Path) -> None:
     """The line goes on, and ends with what is wrong with it otherwise."""
     os.link(proof, "copy")
-    line = [
-        "run",
-        "-i",
-        "none",
-        "--report",
-        "a.html",
-        "--metrics",
-        "b.prom",
-        "--log-file",
-        "copy.log",
-        "--missing",
-        "-",
-    ]
-    assert_refused(tool_here(*line), "there is no status file none")
+    line = ("--report", "a.html", "--metrics", "b.prom", "--log-file", "copy.log", "--missing", "-")
+    assert_refused(tool_here("run", "-i", "none", *line), "there is no status file none")
     assert Path("b.prom").exists()
 
 

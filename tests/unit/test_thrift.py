@@ -18,12 +18,7 @@ from thriftpy2.http import THttpServer
 from thriftpy2.protocol import TBinaryProtocolFactory, TCompactProtocolFactory
 from thriftpy2.server import TThreadedServer
 from thriftpy2.thrift import TProcessor
-from thriftpy2.transport import (
-    TBufferedTransportFactory,
-    TFramedTransportFactory,
-    TServerSocket,
-    TSSLServerSocket,
-)
+from thriftpy2.transport import TBufferedTransportFactory, TFramedTransportFactory, TServerSocket, TSSLServerSocket
 
 from status_tool.clients import thrift
 from status_tool.clients.config import Settings, ThriftEndpoint
@@ -144,21 +139,13 @@ def names(endpoint: ThriftEndpoint) -> list[bytes]:
 
 @pytest.mark.parametrize("framed", [False, True])
 @pytest.mark.parametrize("compact", [False, True])
-def test_transports_and_protocols(serve: Callable[..., ThriftEndpoint], framed: bool, compact: bool) -> None:
-    """As hbase.regionserver.thrift.framed and .compact say."""
-    assert names(serve(framed=framed, compact=compact)) == TABLES
-
-
-@pytest.mark.parametrize("framed", [False, True])
-@pytest.mark.parametrize("compact", [False, True])
 def test_a_scan(
-    serve: Callable[..., ThriftEndpoint],
-    handler: Handler,
-    framed: bool,
-    compact: bool,
-    monkeypatch: pytest.MonkeyPatch,
+    serve: Callable[..., ThriftEndpoint], handler: Handler, framed: bool, compact: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every row once and in order, although the server fails twice; the next scanner begins behind the last row."""
+    """Every row once and in order, although the server fails twice; the next scanner begins behind the last row.
+
+    By each transport and protocol, as hbase.regionserver.thrift.framed and .compact say.
+    """
     monkeypatch.setattr(thrift, "SCAN_ROWS", 10)
     monkeypatch.setattr("time.sleep", lambda _: None)
     handler.rows, handler.breaks = 45, [1, 4]

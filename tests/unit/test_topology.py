@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 
 import pytest
 
@@ -14,8 +13,6 @@ from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.gather import peer_topology
 from status_tool.gather.peer_topology import Topology, explore, what_is_shipped
 from status_tool.rules.peers import REPLICAS_ENDPOINT
-
-Clusters = Mapping[str, list[Peer] | None]
 
 
 def peer(name: str, to: str, *, enabled: bool = True, endpoint: str | None = None) -> Peer:

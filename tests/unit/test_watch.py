@@ -384,19 +384,12 @@ def test_an_error_before_the_check_begins_shows_in_the_metrics(
     arriving.mkdir()
     conf.mkdir()
     monkeypatch.setattr("status_tool.cli.watching._Session.ensure", lambda *_: None)
-    slave, only = ["--slave-status", str(SAMPLES / "gap" / "slave.status")], ["--only", "hbase"]
+    slave = ["--slave-status", str(SAMPLES / "gap" / "slave.status")]
+    nowhere = ["--zookeeper", "127.0.0.1:1/hbase"]
     options = {
         "nothing arrived": ["--from", str(arriving), *slave],
-        "no ZooKeeper": [
-            "--master-conf",
-            str(conf),
-            *only,
-            "--zookeeper",
-            "127.0.0.1:1/hbase",
-            "--thrift",
-            "127.0.0.1:1",
-        ],
-        "no FILE": ["-i", str(arriving / "none"), "--zookeeper", "127.0.0.1:1/hbase"],
+        "no ZooKeeper": ["--master-conf", str(conf), "--only", "hbase", *nowhere, "--thrift", "127.0.0.1:1"],
+        "no FILE": ["-i", str(arriving / "none"), *nowhere],
         "no paths": ["-i", str(arriving / "none"), "-f", str(arriving / "none"), *slave],
     }[what]
     line = ["watch", *options, "--rounds", "1", "--metrics", str(metrics), "--file-mode", "640"]

@@ -174,12 +174,7 @@ def test_a_root_inside_what_another_one_leaves_out(fake: FakeHdfs) -> None:
 
 @pytest.mark.parametrize(
     ("root", "listed"),
-    [
-        ("/*", {"/mine/a"}),
-        ("/*/*", {"/mine/a"}),
-        ("/tmp/*", {"/tmp/a/1"}),
-        ("/*/.Trash", {"/mine/.Trash/1"}),
-    ],
+    [("/*", {"/mine/a"}), ("/*/*", {"/mine/a"}), ("/tmp/*", {"/tmp/a/1"}), ("/*/.Trash", {"/mine/.Trash/1"})],
 )
 def test_a_glob_does_not_match_what_is_left_out(fake: FakeHdfs, root: str, listed: set[str]) -> None:
     """Unless the path lies inside what its plain parts name."""

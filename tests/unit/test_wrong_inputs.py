@@ -18,9 +18,6 @@ PAGE = REPOSITORY / "docs" / "troubleshooting.md"
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.what)
 def test_one_line(wrong: Wrong, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What, and in which words the page says so."""
-    monkeypatch.setenv("STATUS_TOOL_CONFIG", "off")
-    for name in ("HBASE_CONF_DIR", "HADOOP_CONF_DIR"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     line = line_of(wrong, tmp_path)
     before = sorted(tmp_path.iterdir())
@@ -55,29 +52,27 @@ def test_the_page_has_them() -> None:
 )
 def test_streams_that_take_nothing(line: str, redirection: str, words: str, tmp_path: Path) -> None:
     """One line and exit code 2, and no word of a bug."""
-    command = f"{sys.executable} -m status_tool {line} {redirection}"
-    done = subprocess.run(
-        command, shell=True, capture_output=True, text=True, timeout=120, cwd=tmp_path, env=tool_environment()
-    )
+    done = in_a_shell(f"{line} {redirection}", tmp_path)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
     assert re.search(".*".join(map(re.escape, words.split("…"))), done.stderr), done.stderr
 
 
+def in_a_shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    command, environment = f"{sys.executable} -m status_tool {line}", tool_environment()
+    return subprocess.run(command, shell=True, capture_output=True, text=True, timeout=900, cwd=folder, env=environment)
+
+
 def test_without_stderr_the_exit_code_is_left(tmp_path: Path) -> None:
     """Nothing of it gets onto stdout."""
-    command = f"{sys.executable} -m status_tool run -i f 2>&-"
-    done = subprocess.run(
-        command, shell=True, stdout=subprocess.PIPE, text=True, timeout=120, cwd=tmp_path, env=tool_environment()
-    )
+    done = in_a_shell("run -i f 2>&-", tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
 
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_a_verdict_that_cannot_be_written_is_an_error() -> None:
+def test_a_verdict_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     """Complete would be a lie to whoever reads the file. Without progress, however slow the machine."""
-    command = f"{sys.executable} -m status_tool {CHECK} -q > /dev/full"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=900, env=tool_environment())
+    done = in_a_shell(f"{CHECK} -q > /dev/full", tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
 
 
