@@ -30,15 +30,6 @@ def _coarse_timers() -> None:
     ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, ctypes.c_ulong(TIMER_SLACK_NS))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _own_configuration() -> Iterator[None]:
-    """No test sees the user's own site files."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("HBASE_CONF_DIR", "HADOOP_CONF_DIR"):
-            patch.delenv(name, raising=False)
-        yield
-
-
 @pytest.fixture(scope="session")
 def warm_spark() -> Iterator[None]:
     """A session that in-process runs find and leave running; starting one takes longer than a small check."""
