@@ -34,18 +34,6 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         raise pytest.UsageError(f"{item.nodeid}: a test on clusters stands in one of {sorted(WITH_CLUSTERS)}")
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _after_those_beside() -> None:
-    """The fourth worker begins when `make test` has run the tests without clusters: all together overload two cores."""
-    beside = os.environ.get("TESTS_BESIDE")
-    if beside and os.environ.get("PYTEST_XDIST_WORKER") == "gw3":
-        from tests.lab.adopt import Adopted
-        from tests.lab.waiting import wait_until
-
-        process = Adopted(int(beside))
-        wait_until(lambda: process.poll() is not None, 3600, "the tests without clusters end", interval=1)
-
-
 @pytest.fixture(scope="module")
 def warm_spark() -> Iterator[None]:
     """A session that in-process runs find and leave running; starting one takes longer than a small check."""

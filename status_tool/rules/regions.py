@@ -113,7 +113,10 @@ def judge_region(region: Region, context: RunContext) -> RegionVerdict | None:
     judged = [_judge_stream(region, key, rows, context) for key, rows in region.heads.items()]
     own = list(region_findings(region, table, context))
     own += _contradictions(region, judged, context)
-    if not (judged or _is_member(region, table) or _OWN_CODES & {f.code for f in own}):
+    is_whole = all(verdict.status is Status.COMPLETE for _, verdict in judged)
+    # Nobody looks at what has happened on the slave to a table that is not replicated any more.
+    says_nothing = is_whole and (not judged or (table is not None and table.described and not table.replicated))
+    if says_nothing and not (_is_member(region, table) or _OWN_CODES & {f.code for f in own}):
         return None
     statuses = [verdict.status for _, verdict in judged] + [Status.UNVERIFIABLE for _ in own]
     by_streams, is_proven = worst(statuses), region.table in context.rows.equal
@@ -255,8 +258,8 @@ def _is_gone(region: Region, table: TableFacts | None, context: RunContext) -> b
     states = {fact.get("state") for fact in region.facts}
     if not (region.heads or FactState.CONTENT in states) or region.rows or states & set(LINEAGE):
         return False
-    if table is not None:
-        return not table.gone_accepted
+    if table is not None and not table.gone_accepted:
+        return True
     had = [fact.get("write_ms") for fact in region.facts if fact.get("state") == FactState.CONTENT]
     written_ms = latest(region.written_ms, *had)
     return written_ms is None or is_later(written_ms, context.scope.since.of(region.table))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import pyarrow as pa
@@ -293,9 +293,9 @@ class _Table:
     def is_silent(self) -> bool:
         """True if it has no descriptor although the trackers have recorded those of other tables since it was made."""
         age, issued_ms = self.age, self.question.master.barrier_issued_ms
-        if self.described or age is None or not age.regions or age.newest is None or issued_ms is None:
+        if self.described or age is None or not age.regions or issued_ms is None:
             return False
-        return age.newest < issued_ms - MARGIN_MS
+        return age.created_ms is None or age.created_ms < issued_ms - MARGIN_MS
 
     @property
     def accepts(self) -> KeptBaseline | None:
@@ -312,9 +312,8 @@ class _Table:
         )
         if word_ms is None or (self.age is not None and self.age.is_younger_than(word_ms)):
             return None
-        if kept is not None:
-            is_new = word_ms > kept.until_ms or not kept.families >= families
-            return KeptBaseline(word_ms, families, kept.seen, BY_WORD) if is_new else None
+        if kept is not None and kept.families >= families:
+            return KeptBaseline(word_ms, families, kept.seen, BY_WORD) if word_ms > kept.until_ms else None
         if self.name in question.forgotten:
             return KeptBaseline(word_ms, families, now, BY_WORD)
         # With a state table that went back, an earlier record may have gone: nobody knows what has happened since that
@@ -323,6 +322,10 @@ class _Table:
         by_then = {name: moment for name, moment in events.items() if not is_later(moment or 0, word_ms)}
         # Own writes after that time may have deleted what was copied, even if nothing has arrived.
         known = replace(self.before_arrival(now), back_ms=None, **{"own_ms": 0} | by_then)
+        if kept is not None:
+            # What is kept vouches for other families: an event is expected only if a first word expects it as well.
+            doubted = {one.name: getattr(known, one.name) for one in fields(known)}
+            known = replace(kept.seen, **{n: value for n, value in doubted.items() if value != getattr(now, n)})
         return KeptBaseline(word_ms, families, known, BY_WORD)
 
     def before_arrival(self, now: Seen) -> Seen:

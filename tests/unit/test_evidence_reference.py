@@ -998,6 +998,59 @@ def test_a_word_is_one_for_the_families_that_were_shipped_then() -> None:
     assert only(check(ours, emptied, accepted)).code == "emptied"
 
 
+def test_a_word_for_more_families_does_not_take_over_the_events_that_a_proof_of_others_has_seen() -> None:
+    """The rows of f were compared after the slave's table was emptied, and g has arrived before that."""
+    both = {"families": {"f": {"scope": 1}, "g": {"scope": 1}}, "durability": "USE_DEFAULT", "regions": 1}
+    ours = [*changed(OURS, "table", detail=json.dumps(both)), {**STREAM, "via": 7, "family": "g", "first_ms": 20_000}]
+    emptied = both | {"arrived_ms": 3_000, "born_ms": 28_000, "first_born_ms": 2_000}
+    proof = {"until_ms": 32_000, "families": ["f"], "by": "rows", "seen": {"born_ms": 28_000, "own_ms": 0}}
+    proven = json.dumps(emptied | {"proven": {MASTER.cluster_id: proof}})
+    theirs = [*changed(THEIRS, "table", detail=proven), {**SEGMENT, "via": 7, "family": "g", "first_ms": 20_000}]
+    word = replace(HBASE, since=Baseline(None, {"ns:t": 5_000}))
+    alone = QueueFacts(withheld={"ns:t": ("f",)})
+    for queues in (QueueFacts(), alone):
+        outcome = check(ours, theirs, word, queues=queues)
+        assert {one.code for one in outcome.problems} == {"emptied"}, outcome
+
+
+def test_nothing_is_said_of_a_table_that_is_not_replicated_any_more() -> None:
+    """Its streams are whole, and the slave's table was emptied, or is gone; what is missing is named all the same."""
+    lowered = json.dumps({"families": {"f": {"scope": 0}}, "durability": "USE_DEFAULT"})
+    ours = changed(OURS, "table", detail=lowered)
+    for theirs in (seen(arrived_ms=3_000, born_ms=28_000), [*without(THEIRS, "table"), {**TABLE, "table": "ns:other"}]):
+        assert check(ours, theirs).verdict is not Verdict.COMPLETE
+    assert only(check(ours, without(THEIRS, "segment"))).code == "missing"
+
+
+def test_a_region_that_is_gone_was_written_to_after_the_baseline() -> None:
+    """A snapshot from before the split is restored: the parent is open again, and its daughter is gone."""
+    daughter = {**STREAM, "region": "d1", "first_ms": 20_000, "write_ms": 30_000}
+    parent = {"kind": "fact", "table": "ns:t", "region": "r1", "state": "split", "region_id": 2_000}
+    ours = [
+        *without(without(OURS, "region"), "stream"),
+        {**REGION, "region": "r1", "region_id": 2_000},
+        daughter,
+        parent,
+    ]
+    arrived = {**SEGMENT, "region": "d1", "first_ms": 20_000, "write_ms": 30_000}
+    theirs = [*without(without(THEIRS, "segment"), "replicated"), arrived, {**REPLICATED, "region": "d1"}]
+    for since_ms, verdict in ((12_000, Verdict.UNVERIFIABLE), (35_000, Verdict.COMPLETE)):
+        accepted = replace(HBASE, since=Baseline(None, {"ns:t": since_ms}))
+        assert check(ours, theirs, accepted).verdict is verdict, since_ms
+
+
+def test_an_old_table_that_nobody_described_is_told_also_if_a_region_of_it_is_young() -> None:
+    """As one that was split or merged just before the barrier."""
+    later = replace(MASTER, barrier_issued_ms=140_000, cut_ms=140_000, created_ms=150_000)
+    slave = replace(SLAVE, cut_ms=160_000, created_ms=160_000)
+    ours = [
+        *changed(OURS, "server", read_ms=140_100),
+        *({**REGION, "table": "ns:u", "region": f"u{n}", "region_id": n} for n in (1, 110_000)),
+    ]
+    outcome = verify_rows(ours, THEIRS, later, slave, HBASE)
+    assert ("not-described", "ns:u") in {(one.code, one.table) for one in outcome.problems}, outcome
+
+
 def test_a_word_that_no_slave_can_record_is_told_as_such() -> None:
     outcome = check(scope=replace(HBASE, since=Baseline(20_000), offline=True))
     assert any("until FILE2 was written" in notice for notice in outcome.notices)

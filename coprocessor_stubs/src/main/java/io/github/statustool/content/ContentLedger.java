@@ -31,12 +31,15 @@ import org.apache.hadoop.hbase.wal.WALEdit;
  * <p>WAL threads only queue markers. The recorder thread does everything else.
  */
 public final class ContentLedger {
+  /** A server flushes edits that are older than an hour ({@code hbase.regionserver.optionalcacheflushinterval}). */
+  private static final long LOSABLE_MS = 2 * 3_600_000L;
+
   private final Health health;
   private final LongSupplier clock;
   private final TableEvents events;
   private final Queue<Marker> arrived = new ConcurrentLinkedQueue<>();
   private final Map<String, OpenTenure> open = new HashMap<>();
-  /** Tenures that have ended and are not written yet. */
+  /** Tenures that have ended. They are kept until the state table cannot lose them any more. */
   private final List<OpenTenure> over = new ArrayList<>();
   private long lastTimestamp;
   private boolean isLookedAt;
@@ -104,16 +107,14 @@ public final class ContentLedger {
 
   private Stream<OpenTenure> tenures(Predicate<OpenTenure> which) {
     readMarkers();
-    over.removeIf(OpenTenure::isStored);
+    over.removeIf(tenure -> tenure.isStored() && clock.getAsLong() - tenure.endedAt() > LOSABLE_MS);
     return Stream.of(over, open.values()).flatMap(Collection::stream).filter(which);
   }
 
-  /**
-   * Marks open tenures as not written. Ended ones need not be written again: the server that has the region now records
-   * its store files.
-   */
+  /** Marks all tenures as not written. */
   public void forgetFlushes() {
     open.values().forEach(OpenTenure::forgetStored);
+    over.forEach(OpenTenure::forgetStored);
   }
 
   /** Returns strictly increasing timestamps, whatever the clock does, so that the later version of a cell wins. */
@@ -167,7 +168,7 @@ public final class ContentLedger {
       return;
     }
     if (before != null) {
-      over.add(before);
+      end(before);
     }
     if (openSeq <= TableEvents.NEWBORN) {
       events.born(marker.region.getTable().getNameAsString(), marker.region.getRegionId());
@@ -182,6 +183,11 @@ public final class ContentLedger {
   private void closed(Marker marker, OpenTenure tenure) {
     tenure.changed(marker, true);
     open.remove(marker.region.getEncodedName());
+    end(tenure);
+  }
+
+  private void end(OpenTenure tenure) {
+    tenure.end(clock.getAsLong());
     over.add(tenure);
   }
 

@@ -54,7 +54,6 @@ public final class MarkerForwarder {
       return;
     }
     List<String> replicated = replicated(scopes);
-    ledger.note(new Marker(origin, region, key.getSequenceId(), key.getWriteTime(), edit.getCells(), replicated));
     for (Cell cell : edit.getCells()) {
       BulkLoadDescriptor load = WALEdit.getBulkLoadDescriptor(cell);
       if (load != null) {
@@ -63,6 +62,8 @@ public final class MarkerForwarder {
             load.getClusterIdsList().stream().map(UUID::fromString).collect(Collectors.toList()));
       }
     }
+    // Last: whoever finds the marker in the ledger also finds the fact that the next opening will no longer show.
+    ledger.note(new Marker(origin, region, key.getSequenceId(), key.getWriteTime(), edit.getCells(), replicated));
   }
 
   /**

@@ -44,6 +44,7 @@ final class OpenTenure {
   private long stampedChange;
   private long storedChanges;
   private boolean urgent = true;
+  private long endedAt;
   /** True if the state table may lack a marker after the opening. */
   private boolean marked;
 
@@ -94,10 +95,19 @@ final class OpenTenure {
     tenure.after = contents();
     if (closed) {
       tenure.closed = by.writeTime;
-      files.clear();
     }
     marked = true;
     touch();
+  }
+
+  /** Records that it cannot be extended any more; its row alone is needed. */
+  void end(long now) {
+    endedAt = now;
+    files.clear();
+  }
+
+  long endedAt() {
+    return endedAt;
   }
 
   /** Records what the region's table keeps. Written at once: a crash before the next flush must not lose it. */

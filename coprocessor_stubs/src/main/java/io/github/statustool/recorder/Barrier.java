@@ -35,6 +35,7 @@ final class Barrier {
   private byte[] described;
   private byte[] doorbell;
   private byte[] openings;
+  private boolean hasRead;
   private boolean reopened;
 
   Barrier(LongSupplier clock) {
@@ -51,8 +52,9 @@ final class Barrier {
     StoredRow row = store.get(BarrierRow.KEY);
     doorbell = row.value(BarrierRow.DOORBELL);
     byte[] now = row.value(BarrierRow.OPENINGS);
-    reopened |= openings != null && !Arrays.equals(openings, now);
+    reopened |= hasRead && !Arrays.equals(openings, now); // also by the first token of all: nobody knows before
     openings = now;
+    hasRead = true;
     byte[] token = row.value(BarrierRow.TOKEN);
     if (token == null || (last != null && Arrays.equals(token, last.token))) {
       return null;

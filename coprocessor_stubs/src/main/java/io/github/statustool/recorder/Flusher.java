@@ -130,9 +130,10 @@ final class Flusher {
     begin(store, roles);
     List<Change> changes = new ArrayList<>(observed.otherChanges(began));
     put(store, changes);
-    List<Change> durable = put(store, durable());
+    List<Change> durable = durable();
     List<Change> late = observed.otherChanges(clock.getAsLong()); // of entries that the syncs made WAL threads append
-    put(store, late);
+    put(store, late); // first: a marker may be of a bulk load that is noted there
+    put(store, durable);
     vouch(store, roles, rows(roles, began, echo, end, peers));
     changes.addAll(durable);
     changes.addAll(late);
@@ -145,80 +146,68 @@ final class Flusher {
 
   /** Writes urgent changes and markers without a flush: the server rows repeat the last one. */
   void writeUrgent(StateStore store, Collection<ServerRole> roles) throws IOException {
-    List<Change> changes = observed.urgentChanges();
     Map<String, List<Change>> markers = observed.content.marked();
+    List<Change> changes = observed.urgentChanges(); // after the markers: a bulk load is noted before its marker
     if (changes.isEmpty() && markers.isEmpty()) {
       return;
     }
     begin(store, roles);
     put(store, changes);
-    List<Change> durable = put(store, durable(observed.headChanges(markers.keySet()), markers));
+    List<Change> durable = durable(observed.headChanges(markers.keySet()), markers);
+    put(store, durable);
     vouch(store, roles, rows(roles, lastBegan, lastEcho, ServerRole.End.NONE, lastPeers));
     changes.forEach(Change::stored);
     durable.forEach(Change::stored);
   }
 
   /**
-   * Returns heads that are durable and cover everything acknowledged so far, and markers. Why two syncs: ASYNC_WAL acknowledges an
-   * entry while it is still in the ring buffer, where no hook has seen it, so the first sync makes every acknowledged
-   * entry pass the hooks, even if no head seems to have changed: also on a slave, where what its own clients write is
-   * observed. The heads collected then may name entries that were appended during that sync, so the second sync makes
-   * those durable: a head in the table never names an entry that a crash can undo.
+   * Returns heads and markers that are durable, and cover everything acknowledged so far. Why two syncs: ASYNC_WAL
+   * acknowledges an entry while it is still in the ring buffer, where no hook has seen it, so the first sync makes every
+   * acknowledged entry pass the hooks, even if no head seems to have changed: also on a slave, where what its own
+   * clients write is observed. The heads collected then may name entries that were appended during that sync, so the
+   * second sync makes those durable: a head in the table never names an entry that a crash can undo.
    */
-  private Durable durable() throws IOException {
+  private List<Change> durable() throws IOException {
     syncer.sync(roles.walsToSync());
     Map<String, List<Change>> markers = observed.content.marked();
     return durable(observed.headChanges(), markers);
   }
 
-  /** @param markers of the content ledger, collected before the heads */
-  private Durable durable(List<Change> heads, Map<String, List<Change>> markers) throws IOException {
-    if (!heads.isEmpty()) {
-      syncer.sync(roles.wals());
+  /** @param markers of the content ledger, collected before the heads, so that every entry before one is in a head */
+  private List<Change> durable(List<Change> heads, Map<String, List<Change>> markers) throws IOException {
+    List<Change> changes = new ArrayList<>(heads);
+    markers.values().forEach(changes::addAll);
+    if (!changes.isEmpty()) {
+      syncer.sync(roles.walsToSync());
     }
-    return new Durable(heads, markers.values());
-  }
-
-  /** Heads that no crash can undo, and markers that do not stand behind any other entry. */
-  private static final class Durable {
-    private final List<Change> heads;
-    private final List<Change> markers = new ArrayList<>();
-
-    private Durable(List<Change> heads, Collection<List<Change>> markers) {
-      this.heads = heads;
-      markers.forEach(this.markers::addAll);
-    }
-
-    private List<Change> all() {
-      List<Change> all = new ArrayList<>(heads);
-      all.addAll(markers);
-      return all;
-    }
-  }
-
-  /** Writes the markers last: whoever finds one in the table also finds every entry before it in a head. */
-  private static List<Change> put(StateStore store, Durable durable) throws IOException {
-    put(store, durable.heads);
-    put(store, durable.markers);
-    return durable.all();
+    return changes;
   }
 
   /** Spools the rows of a final flush; without heads and markers if the last entries may not be durable. */
   void spool(Spool spool, Collection<ServerRole> roles, boolean end) throws IOException {
     Map<String, String> peers = this.roles.peers();
     long began = clock.getAsLong();
-    List<Change> changes = new ArrayList<>(observed.otherChanges(began));
-    try {
-      Durable durable = isTailLost() ? null : durable();
-      changes.addAll(durable == null ? List.of() : durable.all());
-      changes.addAll(spooled(roles, durable == null ? rowsWithoutFlush(roles)
-          : rows(roles, began, lastEcho, end ? ServerRole.End.CLEAN : ServerRole.End.NONE, peers)));
-    } catch (IOException e) {
+    List<Change> durable = durableOrNull();
+    List<Change> changes = new ArrayList<>(observed.otherChanges(began)); // after the markers, as in a flush
+    if (durable == null) {
       changes.addAll(spooled(roles, rowsWithoutFlush(roles)));
+    } else {
+      changes.addAll(durable);
+      ServerRole.End how = end ? ServerRole.End.CLEAN : ServerRole.End.NONE;
+      changes.addAll(spooled(roles, rows(roles, began, lastEcho, how, peers)));
     }
     if (!changes.isEmpty() && !roles.isEmpty()) {
       spool.write(roles.iterator().next().origin, began, Change.rows(changes));
       changes.forEach(Change::stored);
+    }
+  }
+
+  private List<Change> durableOrNull() {
+    try {
+      return isTailLost() ? null : durable();
+    } catch (IOException e) {
+      LOG.warn("status-tool: the WALs do not answer: spooled like a crash", e);
+      return null;
     }
   }
 

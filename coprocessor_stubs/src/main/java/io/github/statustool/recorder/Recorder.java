@@ -344,7 +344,7 @@ public final class Recorder {
     try {
       flusher.end(connected(), over);
       LOG.info("status-tool: final flush of {} done", over);
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException e) {
       health.failedWrite("the final flush of " + over, e);
       spool(over, true);
     }
@@ -354,7 +354,7 @@ public final class Recorder {
     try {
       flusher.spool(spool, of, end);
       LOG.info("status-tool: state of {} spooled below {}", of, settings.spoolDir());
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException e) {
       health.failedWrite("spooling the state of " + of, e);
     }
   }
@@ -374,7 +374,7 @@ public final class Recorder {
     List<ServerRole> running = roles.running();
     try {
       flusher.flush(connected(), running, null);
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException e) {
       health.failedWrite("the last flush", e);
       spool(running, false);
     }

@@ -1,5 +1,6 @@
 package io.github.statustool.state;
 
+import io.github.statustool.state.StateTable.ContentRow;
 import io.github.statustool.state.StateTable.ServerRow;
 import io.github.statustool.state.StateTable.TableEventRow;
 import java.io.IOException;
@@ -24,15 +25,20 @@ public interface StateStore {
 
   /**
    * Writes all rows: events of tables before all others, as whoever reads that a new region is open, or what its table
-   * has been sent, has to find that the table was emptied. Rows of servers come last: they vouch for the others.
+   * has been sent, has to find that the table was emptied. The content ledger comes after them: whoever finds a marker
+   * also finds every entry before it in a head, and the fact of its bulk load. Rows of servers come last: they vouch for
+   * the others.
    */
   default void putInOrder(List<StateRow> rows) throws IOException {
     Map<Integer, List<StateRow>> byPlace = rows.stream().collect(
-        Collectors.groupingBy(row -> row.isOf(TableEventRow.TYPE) ? 0 : row.isOf(ServerRow.TYPE) ? 2 : 1, TreeMap::new,
-            Collectors.toList()));
+        Collectors.groupingBy(StateStore::place, TreeMap::new, Collectors.toList()));
     for (List<StateRow> together : byPlace.values()) {
       put(together);
     }
+  }
+
+  private static int place(StateRow row) {
+    return row.isOf(TableEventRow.TYPE) ? 0 : row.isOf(ServerRow.TYPE) ? 3 : row.isOf(ContentRow.TYPE) ? 2 : 1;
   }
 
   /** Starts writing. Never throws, never waits. */

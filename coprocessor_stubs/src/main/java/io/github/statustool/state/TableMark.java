@@ -105,7 +105,6 @@ public final class TableMark {
       long above = Math.max(clock.getAsLong(), Math.max(number(mark(store)), mark) + 1);
       raise(store, mark(store), new StateRow(CoverageRow.KEY).add(CoverageRow.MARK, above, above), above);
     } else if (hasLostRows(store, store.get(CoverageRow.KEY))) {
-      markTables(store);
       wentBack.record();
     }
     compared = true;
@@ -157,7 +156,6 @@ public final class TableMark {
     List<byte[]> before = new ArrayList<>();
     store.get(keys).forEach(row -> before.add(row.value(CoverageRow.MARK)));
     if (hasLostRows(store, store.get(CoverageRow.KEY))) {
-      markTables(store);
       wentBack.record();
     } else if (store.putAllIf(rows(keys, mark), CoverageRow.MARK, before)) {
       raise(store, stored, new StateRow(CoverageRow.KEY).add(CoverageRow.MARK, mark, mark)
@@ -185,8 +183,14 @@ public final class TableMark {
     }
   }
 
-  /** Puts a number into each region of a table that went back, after that was recorded. */
+  /**
+   * Puts a number into each region of a table that went back, after that was recorded. If one of them has lost its rows
+   * and the tables cannot be marked, it is left to be found again, by {@link #raise} and by the tool.
+   */
   public void markRegions(StateStore store, long mark) throws IOException {
+    if (hasLostRows(store, store.get(CoverageRow.KEY)) && !areTablesMarked(store)) {
+      return;
+    }
     List<byte[]> keys = keys(store);
     store.put(rows(keys, mark));
     store.put(List.of(new StateRow(CoverageRow.KEY).add(CoverageRow.REGIONS, marked(keys, mark), mark)));
@@ -214,6 +218,16 @@ public final class TableMark {
       marked.writeBytes(key);
     }
     return marked.toByteArray();
+  }
+
+  private boolean areTablesMarked(StateStore store) {
+    try {
+      markTables(store);
+      return true;
+    } catch (IOException | RuntimeException e) {
+      health.failedWrite("marking the tables that the state table may have lost", e);
+      return false;
+    }
   }
 
   /**

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.statustool.content.MarkerForwarder;
@@ -19,6 +20,7 @@ import io.github.statustool.state.StateTable;
 import io.github.statustool.state.StateTable.BarrierRow;
 import io.github.statustool.state.StateTable.ContentRow;
 import io.github.statustool.state.StateTable.CoverageRow;
+import io.github.statustool.state.StateTable.FactRow;
 import io.github.statustool.state.StateTable.HeadRow;
 import io.github.statustool.state.StateTable.SegmentRow;
 import io.github.statustool.state.StateTable.ServerRow;
@@ -33,6 +35,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.KeyValue;
@@ -46,6 +49,7 @@ import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.FlushDescript
 import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.RegionEventDescriptor.EventType;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.wal.WALEdit;
+import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -810,6 +814,25 @@ class RecorderTest {
     assertEquals(noticed, store.number(CoverageRow.KEY, CoverageRow.BACK_MS), "once");
   }
 
+  /** The region with the servers' rows has the arrivals, too; without an HBase master the loss stays to be found. */
+  @Test
+  void arrivalsThatAreLostWithTheServersRowsAreNoticed() throws IOException {
+    appendAndFlushTwice();
+    store.truncateRegion("i");
+    store.tables.put("t", "{}");
+    store.masterless = true;
+    issue(TOKEN);
+    tick(1_000);
+    assertNotNull(store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+    assertNull(store.rows.get("nt"));
+    assertNull(store.rows.get("i!"));
+    store.masterless = false;
+    tick(11_000);
+    tick(11_000);
+    assertEquals(1, store.number(Bytes.toBytes("nt"), TableEventRow.ARRIVED_MS));
+    assertNotNull(store.rows.get("i!"));
+  }
+
   @Test
   void aRegionThatLostItsRowsWhileAllServersWereRestartedIsNoticed() {
     appendAndFlushTwice();
@@ -847,6 +870,19 @@ class RecorderTest {
     tick(20_000);
     assertEquals(2, store.number(headRow(), HeadRow.SEQ));
     assertNotNull(store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+  }
+
+  /** No run has told of openings before: nobody knows. */
+  @Test
+  void theFirstTokenOfAllHasAllWrittenAgain() throws IOException {
+    append();
+    tick(30_000);
+    store.rows.remove(FakeStore.text(headRow()));
+    openings(1);
+    issue(TOKEN);
+    tick(1_000);
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
   }
 
   /** As there, but the rows of servers, and other regions, are as they were. */
@@ -1113,7 +1149,7 @@ class RecorderTest {
     MarkerForwarder markers = new MarkerForwarder(Fixtures.ORIGIN, Fixtures.SETTINGS, recorder.observed().content,
         recorder.observed().tableWrites, recorder.observed().facts);
     try {
-      markers.note(region, Fixtures.key(region, nextSeq++, null), marker, null);
+      markers.note(region, Fixtures.key(region, nextSeq++, null), marker, Fixtures.scopes());
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -1210,6 +1246,89 @@ class RecorderTest {
     issue(TOKEN);
     tick(1_000);
     assertFalse(store.log.contains(contentRow()));
+  }
+
+  /** The next opening does not show a load that the ledger has: its fact alone says that nobody has shipped it. */
+  @Test
+  void aMarkerOfABulkLoadIsNotWrittenBeforeItsFact() throws IOException {
+    for (boolean flush : new boolean[] {false, true}) {
+      openAndWrite();
+      store.away = FactRow.TYPE;
+      if (flush) {
+        wal.inRingBuffer = this::load;
+        issue(TOKEN);
+      } else {
+        load();
+      }
+      tick(1_000);
+      assertFalse(store.log.contains(contentRow()));
+      store.away = 0;
+      tick(5_000);
+      assertTrue(store.log.contains(contentRow()));
+    }
+  }
+
+  private void load() {
+    Map<byte[], List<org.apache.hadoop.fs.Path>> files = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+    files.put(Fixtures.GLOBAL, List.of(new org.apache.hadoop.fs.Path("hfile")));
+    mark(WALEdit.createBulkLoadEvent(region, ProtobufUtil.toBulkLoadDescriptor(region.getTable(),
+        ByteString.copyFrom(region.getEncodedNameAsBytes()), files, Map.of("hfile", 1L), 5, null, false)));
+  }
+
+  /** Without a head: on a slave there may be none, and its WALs are only observed. */
+  @Test
+  void aMarkerIsNotWrittenWhileItMayNotBeDurable() throws IOException {
+    FakeWatch observed = new FakeWatch();
+    recorder = ofSlave(observed);
+    mark(event(EventType.REGION_OPEN));
+    tick(1_000);
+    mark(event(EventType.REGION_CLOSE));
+    observed.broken = true;
+    tick(1_000);
+    assertFalse(isRecordedAsClosed());
+    observed.broken = false;
+    tick(5_000);
+    assertTrue(isRecordedAsClosed());
+  }
+
+  @Test
+  void aSpoolIsDrainedMarkersAfterHeads() throws IOException {
+    openAndWrite();
+    mark(event(EventType.REGION_CLOSE));
+    wal.over = true;
+    server.over = true;
+    store.down = true;
+    tick(1_000);
+    assertTrue(recorder.isEnded());
+    store.down = false;
+    store.away = HeadRow.TYPE;
+    assertThrows(IOException.class, () -> spool.drain(store));
+    assertFalse(isRecordedAsClosed());
+    store.away = 0;
+    spool.drain(store);
+    assertTrue(isRecordedAsClosed());
+  }
+
+  /** A region of the state table that is opened elsewhere may have lost it, and the close is what the next opening joins. */
+  @Test
+  void whatEndedIsWrittenAgainAsWell() throws IOException {
+    openAndWrite();
+    mark(event(EventType.REGION_CLOSE));
+    openings(1);
+    issue(TOKEN);
+    tick(1_000);
+    store.rows.remove(contentRow());
+    openings(2);
+    issue(OTHER_TOKEN);
+    tick(1_000);
+    assertArrayEquals(OTHER_TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertTrue(isRecordedAsClosed());
+    tick(3 * 3_600_000);
+    store.rows.remove(contentRow());
+    openings(3);
+    issue(TOKEN);
+    tick(1_000);
+    assertNull(store.rows.get(contentRow()), "it is in a store file by now");
   }
 
   @Test
