@@ -139,12 +139,12 @@ def in_background(pair: Pair, table: str, *arguments: str) -> tuple[threading.Th
 
 
 def digests_since(cluster: Cluster, began_ms: int) -> bool:
-    """Whether a region server has reported bytes that it digested for a request that came after this."""
+    """Whether a region server has reported that it works on a request that came after this."""
     with thrift(cluster) as client:
         name = f"{STATE_TABLE}_rows"
         if name.encode() not in client.tables():
             return False
-        reports = list(client.table(name).scan(row_prefix=b"s", columns=[b"t:b"], include_timestamp=True))
+        reports = list(client.table(name).scan(row_prefix=b"s", columns=[b"t:v"], include_timestamp=True))
     return any(written > began_ms for _, cells in reports for _, written in cells.values())
 
 
