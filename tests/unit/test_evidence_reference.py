@@ -1000,12 +1000,12 @@ def test_a_word_is_one_for_the_families_that_were_shipped_then() -> None:
 
 def test_a_word_for_more_families_does_not_take_over_the_events_that_a_proof_of_others_has_seen() -> None:
     """The rows of f were compared after the slave's table was emptied, and g has arrived before that."""
-    both = {"families": {"f": {"scope": 1}, "g": {"scope": 1}}, "durability": "USE_DEFAULT", "regions": 1}
-    ours = [*changed(OURS, "table", detail=json.dumps(both)), {**STREAM, "via": 7, "family": "g", "first_ms": 20_000}]
-    emptied = both | {"arrived_ms": 3_000, "born_ms": 28_000, "first_born_ms": 2_000}
+    both = {"f": {"scope": 1}, "g": {"scope": 1}}
+    ours = [*described(OURS, families=both), {**STREAM, "via": 7, "family": "g", "first_ms": 20_000}]
+    emptied = {"arrived_ms": 3_000, "born_ms": 28_000, "first_born_ms": 2_000}
     proof = {"until_ms": 32_000, "families": ["f"], "by": "rows", "seen": {"born_ms": 28_000, "own_ms": 0}}
-    proven = json.dumps(emptied | {"proven": {MASTER.cluster_id: proof}})
-    theirs = [*changed(THEIRS, "table", detail=proven), {**SEGMENT, "via": 7, "family": "g", "first_ms": 20_000}]
+    proven = described(THEIRS, families=both, proven={MASTER.cluster_id: proof}, **emptied)
+    theirs = [*proven, {**SEGMENT, "via": 7, "family": "g", "first_ms": 20_000}]
     word = replace(HBASE, since=Baseline(None, {"ns:t": 5_000}))
     alone = QueueFacts(withheld={"ns:t": ("f",)})
     for queues in (QueueFacts(), alone):
@@ -1015,9 +1015,11 @@ def test_a_word_for_more_families_does_not_take_over_the_events_that_a_proof_of_
 
 def test_nothing_is_said_of_a_table_that_is_not_replicated_any_more() -> None:
     """Its streams are whole, and the slave's table was emptied, or is gone; what is missing is named all the same."""
-    lowered = json.dumps({"families": {"f": {"scope": 0}}, "durability": "USE_DEFAULT"})
-    ours = changed(OURS, "table", detail=lowered)
-    for theirs in (seen(arrived_ms=3_000, born_ms=28_000), [*without(THEIRS, "table"), {**TABLE, "table": "ns:other"}]):
+    ours = described(OURS, families={"f": {"scope": 0}})
+    for theirs in (
+        described(THEIRS, arrived_ms=3_000, born_ms=28_000),
+        [*without(THEIRS, "table"), {**TABLE, "table": "ns:other"}],
+    ):
         assert check(ours, theirs).verdict is not Verdict.COMPLETE
     assert only(check(ours, without(THEIRS, "segment"))).code == "missing"
 

@@ -107,7 +107,8 @@ public final class ContentLedger {
 
   private Stream<OpenTenure> tenures(Predicate<OpenTenure> which) {
     readMarkers();
-    over.removeIf(tenure -> tenure.isStored() && clock.getAsLong() - tenure.endedAt() > LOSABLE_MS);
+    long safe = clock.getAsLong() - LOSABLE_MS;
+    over.removeIf(tenure -> tenure.isStored() && tenure.endedAt() < safe);
     return Stream.of(over, open.values()).flatMap(Collection::stream).filter(which);
   }
 

@@ -44,6 +44,7 @@ final class OpenTenure {
   private long stampedChange;
   private long storedChanges;
   private boolean urgent = true;
+  /** When the ledger learned of its end, by this server's clock. */
   private long endedAt;
   /** True if the state table may lack a marker after the opening. */
   private boolean marked;

@@ -104,7 +104,7 @@ public final class TableMark {
       wentBack.record();
       long above = Math.max(clock.getAsLong(), Math.max(number(mark(store)), mark) + 1);
       raise(store, mark(store), new StateRow(CoverageRow.KEY).add(CoverageRow.MARK, above, above), above);
-    } else if (hasLostRows(store, store.get(CoverageRow.KEY))) {
+    } else if (hasLostRows(store)) {
       wentBack.record();
     }
     compared = true;
@@ -155,7 +155,7 @@ public final class TableMark {
     List<byte[]> keys = keys(store);
     List<byte[]> before = new ArrayList<>();
     store.get(keys).forEach(row -> before.add(row.value(CoverageRow.MARK)));
-    if (hasLostRows(store, store.get(CoverageRow.KEY))) {
+    if (hasLostRows(store)) {
       wentBack.record();
     } else if (store.putAllIf(rows(keys, mark), CoverageRow.MARK, before)) {
       raise(store, stored, new StateRow(CoverageRow.KEY).add(CoverageRow.MARK, mark, mark)
@@ -188,7 +188,7 @@ public final class TableMark {
    * and the tables cannot be marked, it is left to be found again, by {@link #raise} and by the tool.
    */
   public void markRegions(StateStore store, long mark) throws IOException {
-    if (hasLostRows(store, store.get(CoverageRow.KEY)) && !areTablesMarked(store)) {
+    if (hasLostRows(store) && !areTablesMarked(store)) {
       return;
     }
     List<byte[]> keys = keys(store);
@@ -243,8 +243,8 @@ public final class TableMark {
     store.put(rows);
   }
 
-  private static boolean hasLostRows(StateStore store, StoredRow coverage) throws IOException {
-    byte[] marked = coverage.value(CoverageRow.REGIONS);
+  private static boolean hasLostRows(StateStore store) throws IOException {
+    byte[] marked = store.get(CoverageRow.KEY).value(CoverageRow.REGIONS);
     if (marked == null) {
       return false;
     }

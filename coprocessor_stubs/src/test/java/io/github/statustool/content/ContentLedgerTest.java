@@ -16,8 +16,6 @@ import io.github.statustool.state.StateTable.FactRow;
 import io.github.statustool.state.StateTable.TableEventRow;
 import io.github.statustool.state.StoredRow;
 import io.github.statustool.streams.Fixtures;
-import io.github.statustool.streams.ObservedState;
-import io.github.statustool.streams.WalStamper;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -44,7 +42,6 @@ import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.RegionEventDe
 import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.wal.WALEdit;
 import org.apache.hadoop.hbase.wal.WALKeyImpl;
-import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
 import org.junit.jupiter.api.Test;
 
 class ContentLedgerTest {
@@ -98,9 +95,7 @@ class ContentLedgerTest {
     }
 
     private void load(long seq, String name, String... clusterIds) throws IOException {
-      append(region, seq, WALEdit.createBulkLoadEvent(region, ProtobufUtil.toBulkLoadDescriptor(region.getTable(),
-          ByteString.copyFrom(region.getEncodedNameAsBytes()), files(name), Map.of(name, 1L), 5, List.of(clusterIds),
-          true)));
+      append(region, seq, Fixtures.bulkLoad(region, files(name), List.of(clusterIds), true));
     }
 
     /** HBase has cleared its lists of files by then. */

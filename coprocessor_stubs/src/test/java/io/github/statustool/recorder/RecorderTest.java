@@ -35,7 +35,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.KeyValue;
@@ -49,10 +48,11 @@ import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.FlushDescript
 import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.RegionEventDescriptor.EventType;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.wal.WALEdit;
-import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class RecorderTest {
   private static final byte[] TOKEN = Bytes.toBytes("0123456789abcdef");
@@ -457,10 +457,8 @@ class RecorderTest {
     tick(30_000);
     long flushed = clock.get();
     append();
-    wal.over = true;
     wal.torn = true;
-    server.over = true;
-    tick(5_000);
+    end();
     assertEquals(1, store.number(headRow(), HeadRow.SEQ));
     assertEquals(flushed, store.number(writerRow, ServerRow.FLUSHED_MS));
     assertNull(store.value(writerRow, ServerRow.FINAL_MS));
@@ -476,10 +474,8 @@ class RecorderTest {
     recorder.tick();
     store.down = true;
     recorder.writeThrough().write(Fixtures.batch(Fixtures.entry("a", 0, 3)));
-    wal.over = true;
     wal.torn = true;
-    server.over = true;
-    tick(1);
+    end();
     assertTrue(recorder.isEnded());
     store.down = false;
     spool.drain(store);
@@ -1220,21 +1216,20 @@ class RecorderTest {
         .anyMatch(value -> Bytes.toString(value).contains("\"c\""));
   }
 
-  @Test
-  void aMarkerIsNotWrittenWhileAHeadBeforeItMayNotBeDurable() throws IOException {
-    for (boolean flush : new boolean[] {false, true}) {
-      openAndWrite();
-      mark(flushed());
-      wal.broken = true;
-      if (flush) {
-        issue(TOKEN);
-      }
-      tick(1_000);
-      assertFalse(store.log.contains(contentRow()));
-      wal.broken = false;
-      tick(5_000);
-      assertTrue(store.log.contains(contentRow()));
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void aMarkerIsNotWrittenWhileAHeadBeforeItMayNotBeDurable(boolean flush) throws IOException {
+    openAndWrite();
+    mark(flushed());
+    wal.broken = true;
+    if (flush) {
+      issue(TOKEN);
     }
+    tick(1_000);
+    assertFalse(store.log.contains(contentRow()));
+    wal.broken = false;
+    tick(5_000);
+    assertTrue(store.log.contains(contentRow()));
   }
 
   @Test
@@ -1249,30 +1244,26 @@ class RecorderTest {
   }
 
   /** The next opening does not show a load that the ledger has: its fact alone says that nobody has shipped it. */
-  @Test
-  void aMarkerOfABulkLoadIsNotWrittenBeforeItsFact() throws IOException {
-    for (boolean flush : new boolean[] {false, true}) {
-      openAndWrite();
-      store.away = FactRow.TYPE;
-      if (flush) {
-        wal.inRingBuffer = this::load;
-        issue(TOKEN);
-      } else {
-        load();
-      }
-      tick(1_000);
-      assertFalse(store.log.contains(contentRow()));
-      store.away = 0;
-      tick(5_000);
-      assertTrue(store.log.contains(contentRow()));
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void aMarkerOfABulkLoadIsNotWrittenBeforeItsFact(boolean flush) throws IOException {
+    openAndWrite();
+    store.away = FactRow.TYPE;
+    if (flush) {
+      wal.inRingBuffer = this::load;
+      issue(TOKEN);
+    } else {
+      load();
     }
+    tick(1_000);
+    assertFalse(store.log.contains(contentRow()));
+    store.away = 0;
+    tick(5_000);
+    assertTrue(store.log.contains(contentRow()));
   }
 
   private void load() {
-    Map<byte[], List<org.apache.hadoop.fs.Path>> files = new TreeMap<>(Bytes.BYTES_COMPARATOR);
-    files.put(Fixtures.GLOBAL, List.of(new org.apache.hadoop.fs.Path("hfile")));
-    mark(WALEdit.createBulkLoadEvent(region, ProtobufUtil.toBulkLoadDescriptor(region.getTable(),
-        ByteString.copyFrom(region.getEncodedNameAsBytes()), files, Map.of("hfile", 1L), 5, null, false)));
+    mark(Fixtures.bulkLoad(region, Fixtures.GLOBAL, false));
   }
 
   /** Without a head: on a slave there may be none, and its WALs are only observed. */
@@ -1295,10 +1286,8 @@ class RecorderTest {
   void aSpoolIsDrainedMarkersAfterHeads() throws IOException {
     openAndWrite();
     mark(event(EventType.REGION_CLOSE));
-    wal.over = true;
-    server.over = true;
     store.down = true;
-    tick(1_000);
+    end();
     assertTrue(recorder.isEnded());
     store.down = false;
     store.away = HeadRow.TYPE;
@@ -1331,25 +1320,18 @@ class RecorderTest {
     assertNull(store.rows.get(contentRow()), "it is in a store file by now");
   }
 
-  @Test
-  void anEndWhoseLastEntriesMayNotBeDurableLeavesNoMarker() throws IOException {
-    for (boolean down : new boolean[] {false, true}) {
-      makeRecorder();
-      wal.over = false;
-      wal.torn = false;
-      server.over = false;
-      openAndWrite();
-      mark(event(EventType.REGION_CLOSE));
-      wal.over = true;
-      wal.torn = true;
-      server.over = true;
-      store.down = down;
-      tick(1_000);
-      assertTrue(recorder.isEnded());
-      store.down = false;
-      spool.drain(store);
-      assertFalse(isRecordedAsClosed());
-    }
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void anEndWhoseLastEntriesMayNotBeDurableLeavesNoMarker(boolean down) throws IOException {
+    openAndWrite();
+    mark(event(EventType.REGION_CLOSE));
+    wal.torn = true;
+    store.down = down;
+    end();
+    assertTrue(recorder.isEnded());
+    store.down = false;
+    spool.drain(store);
+    assertFalse(isRecordedAsClosed());
   }
 
   private void assertWrittenAfterHeads() {

@@ -5,12 +5,15 @@ import io.github.statustool.state.Ids;
 import io.github.statustool.state.Settings;
 import io.github.statustool.state.StoredRow;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.NavigableMap;
 import java.util.TreeMap;
 import java.util.UUID;
 import java.util.function.BooleanSupplier;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.KeyValue;
 import org.apache.hadoop.hbase.TableName;
@@ -18,6 +21,7 @@ import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.client.RegionInfoBuilder;
 import org.apache.hadoop.hbase.regionserver.MultiVersionConcurrencyControl;
+import org.apache.hadoop.hbase.shaded.protobuf.ProtobufUtil;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.WALEntry;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos;
 import org.apache.hadoop.hbase.util.Bytes;
@@ -78,6 +82,22 @@ public final class Fixtures {
       edit.add(new KeyValue(Bytes.toBytes("row"), family, Bytes.toBytes("q"), Bytes.toBytes("v")), family);
     }
     return edit;
+  }
+
+  /** Of one file. */
+  public static WALEdit bulkLoad(RegionInfo region, byte[] family, boolean replicate) {
+    Map<byte[], List<Path>> files = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+    files.put(family, List.of(new Path("hfile")));
+    return bulkLoad(region, files, null, replicate);
+  }
+
+  /** @param clusterIds of the clusters that it has passed */
+  public static WALEdit bulkLoad(RegionInfo region, Map<byte[], List<Path>> files, List<String> clusterIds,
+      boolean replicate) {
+    Map<String, Long> sizes = new HashMap<>();
+    files.values().forEach(paths -> paths.forEach(path -> sizes.put(path.getName(), 1L)));
+    return WALEdit.createBulkLoadEvent(region, ProtobufUtil.toBulkLoadDescriptor(region.getTable(),
+        ByteString.copyFrom(region.getEncodedNameAsBytes()), files, sizes, 5, clusterIds, replicate));
   }
 
   /** Appends an entry of one cell to the head of its stream. */

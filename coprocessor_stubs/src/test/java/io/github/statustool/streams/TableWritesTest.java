@@ -22,11 +22,9 @@ import org.apache.hadoop.hbase.Tag;
 import org.apache.hadoop.hbase.TagType;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.regionserver.MultiVersionConcurrencyControl;
-import org.apache.hadoop.hbase.shaded.protobuf.ProtobufUtil;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.wal.WALEdit;
 import org.apache.hadoop.hbase.wal.WALKeyImpl;
-import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
 import org.junit.jupiter.api.Test;
 
 class TableWritesTest {
@@ -127,8 +125,7 @@ class TableWritesTest {
   void aBulkLoadIsAWriteByTheClustersThatItPassed() throws IOException {
     UUID own = new UUID(5, 6);
     for (List<String> passed : List.of(List.of(own.toString()), List.of(MASTER.toString(), own.toString()))) {
-      WALEdit load = WALEdit.createBulkLoadEvent(region, ProtobufUtil.toBulkLoadDescriptor(region.getTable(),
-          ByteString.copyFrom(region.getEncodedNameAsBytes()), Map.of(), Map.of(), 1, passed, true));
+      WALEdit load = Fixtures.bulkLoad(region, Map.of(), passed, true);
       WALKeyImpl key = Fixtures.key(region, ++seq, null);
       stamper.before(region, key, load);
       stamper.after(region, key, load);

@@ -22,7 +22,6 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.UUID;
 import java.util.stream.Collectors;
-import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.TableName;
@@ -33,7 +32,6 @@ import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.RegionEventDe
 import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.wal.WALEdit;
 import org.apache.hadoop.hbase.wal.WALKeyImpl;
-import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
 import org.junit.jupiter.api.Test;
 
 class WalStamperTest {
@@ -315,24 +313,24 @@ class WalStamperTest {
 
   @Test
   void aBulkLoadIsNotedForReplicatedFamiliesOnly() throws IOException {
-    append(Fixtures.key(region, 4, scopes), bulkLoad(Fixtures.LOCAL, true));
+    append(Fixtures.key(region, 4, scopes), Fixtures.bulkLoad(region, Fixtures.LOCAL, true));
     assertTrue(facts.dirty().isEmpty());
-    append(Fixtures.key(region, 5, scopes), bulkLoad(Fixtures.GLOBAL, true));
+    append(Fixtures.key(region, 5, scopes), Fixtures.bulkLoad(region, Fixtures.GLOBAL, true));
     assertEquals(Map.of("b", 1005L), loads());
   }
 
   @Test
   void aBulkLoadThatIsNotToBeReplicatedIsAnotherFact() throws IOException {
-    append(Fixtures.key(region, 4, scopes), bulkLoad(Fixtures.GLOBAL, true));
-    append(Fixtures.key(region, 5, scopes), bulkLoad(Fixtures.GLOBAL, false));
+    append(Fixtures.key(region, 4, scopes), Fixtures.bulkLoad(region, Fixtures.GLOBAL, true));
+    append(Fixtures.key(region, 5, scopes), Fixtures.bulkLoad(region, Fixtures.GLOBAL, false));
     assertEquals(Map.of("b", 1004L, "u", 1005L), loads());
   }
 
   @Test
   void aBulkLoadOnAServerThatReplicatesNoneIsOneThatIsNotToBeReplicated() throws IOException {
-    append(Fixtures.key(region, 4, scopes), bulkLoad(Fixtures.GLOBAL, true));
+    append(Fixtures.key(region, 4, scopes), Fixtures.bulkLoad(region, Fixtures.GLOBAL, true));
     WALKeyImpl key = Fixtures.key(region, 5, scopes);
-    WALEdit load = bulkLoad(Fixtures.GLOBAL, true);
+    WALEdit load = Fixtures.bulkLoad(region, Fixtures.GLOBAL, true);
     stamper.before(region, key, load);
     key.clearReplicationScope(); // as ReplicationSourceWALActionListener does between the hooks
     stamper.after(region, key, load);
@@ -343,7 +341,7 @@ class WalStamperTest {
   @Test
   void soIsOneOnAServerOnWhichThatWasSwitchedOnWhileItRan() throws IOException {
     stamper = new WalStamper(Fixtures.ORIGIN, Fixtures.settings(false), observed, health);
-    append(Fixtures.key(region, 5, scopes), bulkLoad(Fixtures.GLOBAL, true));
+    append(Fixtures.key(region, 5, scopes), Fixtures.bulkLoad(region, Fixtures.GLOBAL, true));
     assertEquals(Map.of("u", 1005L), loads());
   }
 
@@ -353,13 +351,6 @@ class WalStamperTest {
     assertArrayEquals(Bytes.toBytes(FactRow.TYPE + region.getEncodedName()), row.key);
     return row.columns().stream().filter(column -> column.value.length == Long.BYTES)
         .collect(Collectors.toMap(column -> Bytes.toString(column.qualifier), column -> column.timestamp));
-  }
-
-  private WALEdit bulkLoad(byte[] family, boolean replicate) {
-    Map<byte[], List<Path>> files = new TreeMap<>(Bytes.BYTES_COMPARATOR);
-    files.put(family, new ArrayList<>(List.of(new Path("hfile"))));
-    return WALEdit.createBulkLoadEvent(region, ProtobufUtil.toBulkLoadDescriptor(region.getTable(),
-        ByteString.copyFrom(region.getEncodedNameAsBytes()), files, Map.of("hfile", 1L), 5, null, replicate));
   }
 
   @Test
