@@ -14,12 +14,15 @@ import io.github.statustool.state.StoredRow;
 import io.github.statustool.state.TableMark;
 import io.github.statustool.streams.ObservedState;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.LongSupplier;
+import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -132,7 +135,7 @@ final class Flusher {
     put(store, changes);
     List<Change> durable = durable();
     List<Change> late = observed.otherChanges(clock.getAsLong()); // of entries that the syncs made WAL threads append
-    put(store, late); // first: a marker may be of a bulk load that is noted there
+    put(store, without(late, changes)); // first: a marker may be of a bulk load that is noted there
     put(store, durable);
     vouch(store, roles, rows(roles, began, echo, end, peers));
     changes.addAll(durable);
@@ -330,6 +333,12 @@ final class Flusher {
   private String health(ServerRole role, Map<String, String> peers) {
     String shipping = role.role == ServerRole.WRITER ? peers.get(role.serverName) : null;
     return health.json(observed.applied.pendingCount(), shipping);
+  }
+
+  /** Returns the changes that say something else than those that have been put, which are still pending as well. */
+  private static List<Change> without(List<Change> changes, List<Change> put) {
+    Set<List<ByteBuffer>> known = put.stream().map(change -> change.row.contents()).collect(Collectors.toSet());
+    return changes.stream().filter(change -> !known.contains(change.row.contents())).collect(Collectors.toList());
   }
 
   /** Writes the changes, which stay pending: whether the table kept them shows when the servers' rows are written. */

@@ -1,5 +1,6 @@
 package io.github.statustool.state;
 
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.hbase.util.Bytes;
@@ -32,6 +33,17 @@ public final class StateRow {
 
   public List<Column> columns() {
     return columns;
+  }
+
+  /** Returns the key, the qualifiers and the values, to compare: rows that say the same may differ in timestamps. */
+  public List<ByteBuffer> contents() {
+    List<ByteBuffer> contents = new ArrayList<>(1 + 2 * columns.size());
+    contents.add(ByteBuffer.wrap(key));
+    for (Column column : columns) {
+      contents.add(ByteBuffer.wrap(column.qualifier));
+      contents.add(ByteBuffer.wrap(column.value));
+    }
+    return contents;
   }
 
   /** A cell of the row. */

@@ -32,6 +32,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -360,6 +361,21 @@ class RecorderTest {
     tick(30_000);
     int events = store.log.indexOf("nt");
     assertTrue(events >= 0 && events < store.log.indexOf(Fixtures.row(SegmentRow.TYPE, "a")), store.log.toString());
+  }
+
+  @Test
+  void aFlushWritesOnceWhatTheSyncsOfTheWalsDoNotChange() {
+    recorder.tick();
+    recorder.writeThrough().flushSucceeded();
+    store.down = true;
+    recorder.writeThrough().write(Fixtures.batch(Fixtures.entry("a", 0, 3), Fixtures.entry("b", 0, 3)));
+    store.down = false;
+    wal.inRingBuffer = () -> recorder.writeThrough().write(Fixtures.batch(Fixtures.entry("b", 3, 5)));
+    store.log.clear();
+    tick(30_000);
+    assertEquals(1, Collections.frequency(store.log, Fixtures.row(SegmentRow.TYPE, "a")), store.log.toString());
+    assertEquals(2, Collections.frequency(store.log, Fixtures.row(SegmentRow.TYPE, "b")), store.log.toString());
+    assertFalse(recorder.observed().applied.hasPending());
   }
 
   @Test
