@@ -39,8 +39,9 @@ def stored(cluster: Cluster, tables: Sequence[str], *, visible: bool = False) ->
 
 
 def newest(cluster: Cluster, tables: Sequence[str]) -> Cells:
-    """The newest visible cell of each column: what a reader gets, however many versions a cluster keeps."""
-    return frozenset((table, cell) for table in tables for cell in newest_of(_scan(cluster, table, True)))
+    """The newest visible cell of each replicated column: what a reader gets, however many versions a cluster keeps."""
+    found = ((table, cell) for table in tables for cell in newest_of(_scan(cluster, table, True)))
+    return frozenset((table, cell) for table, cell in found if replicated(table, cell))
 
 
 def newest_of(cells: Iterable[str]) -> list[str]:
