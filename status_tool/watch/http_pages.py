@@ -43,7 +43,8 @@ class HttpPages:
         self._stale_s = stale_s
         self._lock = threading.Lock()
         self._pages: Pages | None = None
-        self._report: str | None = None
+        self._report: tuple[Callable[[], str], str] | None = None
+        """The report that was made last, and of what: a client may have asked for that of the round before."""
         self._at_s = time.monotonic()
         try:
             self._server = _Server((host, port), self)
@@ -87,9 +88,9 @@ class HttpPages:
     def _page(self, make: Callable[[], str]) -> str:
         """Return the report. Renders it once a round."""
         with self._lock:
-            if self._report is None:
-                self._report = make()
-            return self._report
+            if self._report is None or self._report[0] is not make:
+                self._report = make, make()
+            return self._report[1]
 
     def close(self) -> None:
         """Stop listening; requests under way end with the process."""

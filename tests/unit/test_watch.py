@@ -13,7 +13,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from http import HTTPStatus
@@ -237,6 +237,21 @@ def test_pages(pages: HttpPages) -> None:
     assert asked(pages, "/report") == (200, "page 2")
     assert asked(pages, "/etc/passwd")[0] == HTTPStatus.NOT_FOUND
     assert asked(pages, "/report", "POST")[0] == HTTPStatus.NOT_IMPLEMENTED
+
+
+def test_a_page_of_the_round_before_is_not_kept_for_the_next(pages: HttpPages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A round ends between a client's question and the making of its page."""
+    make_page = pages._page
+
+    def late(make: Callable[[], str]) -> str:
+        pages.show(Pages(str, lambda: "gap", {}))
+        return make_page(make)
+
+    pages.show(Pages(str, lambda: "complete", {}))
+    with monkeypatch.context() as once:
+        once.setattr(pages, "_page", late)
+        assert asked(pages, "/report") == (200, "complete")
+    assert asked(pages, "/report") == (200, "gap")
 
 
 def test_no_round_for_long_is_not_healthy() -> None:
