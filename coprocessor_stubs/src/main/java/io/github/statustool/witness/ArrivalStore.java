@@ -214,12 +214,15 @@ final class ArrivalStore implements Closeable {
       }
       file.force(end.length);
       return end;
-    } catch (IOException error) {
-      synchronized (this) {
-        broken = error;
-      }
-      throw error;
+    } catch (IOException | RuntimeException | Error error) {
+      throw broken(error);
     }
+  }
+
+  /** Keeps nothing from now on: a request that ended half-way has keys with numbers that the file lacks, or a set. */
+  private synchronized IOException broken(Throwable error) {
+    broken = error instanceof IOException ? (IOException) error : new IOException(error.toString(), error);
+    return broken;
   }
 
   private void openLog() throws IOException {
@@ -261,9 +264,8 @@ final class ArrivalStore implements Closeable {
         endLog();
       }
       return true;
-    } catch (IOException error) {
-      broken = error;
-      throw error;
+    } catch (IOException | RuntimeException | Error error) {
+      throw broken(error);
     }
   }
 

@@ -105,6 +105,18 @@ class ArrivalStoreTest {
     }
   }
 
+  /** As without memory: the file lacks the key, and the same request, sent again, would name it by its number. */
+  @Test
+  void nothingIsKeptAfterARequestThatEndedHalfWay() throws IOException {
+    try (ArrivalStore store = open(100)) {
+      store.keep(request(key("r1"), 1));
+      Arrivals unwritable = request(new ArrivalKey(null, "r2", List.of(A), List.of("f")), 1);
+      assertThrows(IOException.class, () -> store.keep(unwritable));
+      assertThrows(IOException.class, () -> store.keep(request(key("r3"), 1)));
+    }
+    assertEquals(Map.of(key("r1"), Map.of(1L, MS + 1)), content());
+  }
+
   @Test
   void fullLogsBecomeSetsOfTwoBytesAnEntryAndRepetitionsTakeNoRoom() throws IOException {
     Random random = new Random(1);
