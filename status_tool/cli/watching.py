@@ -28,7 +28,7 @@ from status_tool.cli.running import Output, checked, write_reports
 from status_tool.cli.signals import received
 from status_tool.errors import EXIT_ERROR, ConfigurationError, Interrupted
 from status_tool.printable import duration
-from status_tool.report.metrics import Before, MetricsReporter
+from status_tool.report.metrics import Before, MetricsReporter, names_of
 from status_tool.report.page import HtmlReporter
 from status_tool.report.progress import make_progress
 from status_tool.runs.recovery import PointAsked, find_point
@@ -252,8 +252,8 @@ class _Watcher:
         outcome = done.outcome
         if outcome is None:
             return Pages(lambda: _text(metrics.write_failure), None, document)
-        names = {"master": outcome.master_cluster_id, "slave": outcome.slave_cluster_id, "peer": outcome.peer_id or ""}
-        self._last = Before(names, ended_ms / 1000 if outcome.exit_code == 0 else last.last_success_s)
+        names = names_of(outcome)
+        self._last = Before(names, ended_ms / 1000 if outcome.exit_code == 0 else last.success_of(names))
         page = HtmlReporter(ended_ms, self._history.moments())
         return Pages(
             lambda: _text(lambda stream: metrics.write(outcome, stream)),
