@@ -366,10 +366,14 @@ def test_a_repair_covers_every_gap_of_its_table_with_one_command(tmp_path: Path)
 
     assert bash().returncode == 0
     assert not ran.exists(), "a dry run runs nothing"
-    assert bash("--run").returncode == 0
+    some = bash("--run")
+    assert some.returncode == 0
     assert len(ran.read_text().splitlines()) == 51, "what may still arrive is left alone"
-    assert bash("--run", "--all").returncode == 0
+    assert ("Copied." in some.stdout, "NOT copied, as they may still arrive: 1." in some.stdout) == (False, True)
+    every = bash("--run", "--all")
+    assert every.returncode == 0
     assert len(ran.read_text().splitlines()) == 51 + 52
+    assert ("Copied." in every.stdout, "NOT copied" in every.stdout) == (True, False)
     assert bash("--ran").returncode == 2
     (tmp_path / "hbase").write_text("#!/bin/sh\nexit 1\n")
     failed = bash("--run")
