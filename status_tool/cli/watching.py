@@ -27,7 +27,7 @@ from status_tool.cli.run_options import Half
 from status_tool.cli.running import Output, checked, write_reports
 from status_tool.cli.signals import received
 from status_tool.errors import EXIT_ERROR, ConfigurationError, Interrupted
-from status_tool.printable import duration
+from status_tool.printable import counted, duration
 from status_tool.report.metrics import Before, MetricsReporter, names_of
 from status_tool.report.page import HtmlReporter
 from status_tool.report.progress import make_progress
@@ -152,6 +152,8 @@ class _Watcher:
         self._clusters = ""
         self._last = Before()
         self._points: Mapping[str, int | None] = {}
+        self._shown: tuple[Outcome, int] | None = None
+        """The last outcome, and when its round ended."""
         self._number = 0
         # Before the first round, which may fail before it comes to this itself and write metrics nevertheless.
         file_mode(permissions_of(what.check["mode"]))
@@ -251,15 +253,26 @@ class _Watcher:
         metrics = MetricsReporter(ended_ms, done.took_s, last, self._points)
         outcome = done.outcome
         if outcome is None:
-            return Pages(lambda: _text(metrics.write_failure), None, document)
+            return Pages(lambda: _text(metrics.write_failure), self._page_before(done), document)
         names = names_of(outcome)
         self._last = Before(names, ended_ms / 1000 if outcome.exit_code == 0 else last.success_of(names))
-        page = HtmlReporter(ended_ms, self._history.moments())
+        self._shown = outcome, ended_ms
         return Pages(
-            lambda: _text(lambda stream: metrics.write(outcome, stream)),
-            lambda: _text(lambda stream: page.write(outcome, stream)),
-            document,
+            lambda: _text(lambda stream: metrics.write(outcome, stream)), self._page(outcome, ended_ms), document
         )
+
+    def _page_before(self, done: CheckRound) -> Callable[[], str] | None:
+        """Return the page of the last verdict, which says that later rounds have none; None if there is no verdict."""
+        if self._shown is None:
+            return None
+        outcome, ended_ms = self._shown
+        rounds_since = counted(self._history.errors_in_a_row(), "later round")
+        note = f"{rounds_since} without a verdict, the last: {done.error}"
+        return self._page(replace(outcome, notices=(note, *outcome.notices)), ended_ms)
+
+    def _page(self, outcome: Outcome, ended_ms: int) -> Callable[[], str]:
+        page = HtmlReporter(ended_ms, self._history.moments())
+        return lambda: _text(lambda stream: page.write(outcome, stream))
 
 
 def newest_file(folder: Path) -> Path:

@@ -58,12 +58,9 @@ class HttpPages:
         return int(self._server.server_address[1])
 
     def show(self, pages: Pages) -> None:
-        """Show a round from now on. A round with an error keeps the report of the one before."""
+        """Show a round from now on."""
         with self._lock:
-            if pages.report is None and self._pages is not None:
-                pages = Pages(pages.metrics, self._pages.report, pages.health)
-            else:
-                self._report = None
+            self._report = None
             self._pages, self._at_s = pages, time.monotonic()
 
     def answer(self, path: str) -> tuple[HTTPStatus, str, str]:
