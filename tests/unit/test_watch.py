@@ -243,15 +243,19 @@ def test_pages(pages: HttpPages) -> None:
 
 def test_the_page_of_an_older_verdict_says_that_it_is_older(pages: HttpPages, tmp_path: Path) -> None:
     """It stays over rounds that end with an error, and would look as if nothing had happened."""
-    check = {"mode": None, "metrics": None, "spark_conf": (), "spark_master": None, "as_json": False}
+    report = tmp_path / "page.html"
+    check = {"mode": None, "metrics": None, "report": report, "spark_conf": (), "spark_master": None, "as_json": False}
     watcher = _Watcher(RoundParameters(None, check), History(), pages, None, tmp_path)
     watcher.tell(CheckRound(1_000, 1.0, None, "not there yet"))
     assert asked(pages, "/report")[0] == HTTPStatus.SERVICE_UNAVAILABLE
+    assert not report.exists()
     watcher.tell(CheckRound(2_000, 1.0, COMPLETE))
     assert "later round" not in asked(pages, "/report")[1]
     for second in (3_000, 4_000):
         watcher.tell(CheckRound(second, 1.0, None, "the master is gone"))
-    assert "2 later rounds without a verdict, the last: the master is gone" in asked(pages, "/report")[1]
+    for text in (asked(pages, "/report")[1], report.read_text()):
+        assert "2 later rounds without a verdict, the last: the master is gone" in text
+        assert text.count("the master is gone") == 1
     watcher.tell(CheckRound(5_000, 1.0, COMPLETE))
     assert "the master is gone" not in asked(pages, "/report")[1]
 
