@@ -20,6 +20,7 @@ from status_tool.clients.tls import Trust, read_trust
 from status_tool.errors import UsageError
 from status_tool.printable import safe
 from status_tool.spark.settings import submitted
+from status_tool.status_file.signature import SignKey, read_key
 
 Ended = TypeVar("Ended")
 
@@ -80,6 +81,13 @@ def trust_of(given: Mapping[str, Any]) -> Trust:
     """Make this process use the tickets that the options of `IDENTITY` name, and return whom it trusts."""
     use(given["principal"], given["keytab"])
     return read_trust(given["cacert"], given["cert"])
+
+
+def sign_key_of(path: Path | None, *, required: bool) -> SignKey | None:
+    """Return the key of `--sign-key`. Raises `UsageError` where a signature is required and there is none."""
+    if path is None and required:
+        raise UsageError("--require-signature needs --sign-key FILE: the key that FILE was signed with")
+    return None if path is None else read_key(path)
 
 
 def print_answer(document: Mapping[str, Any], lines: Iterable[str], *, as_json: bool) -> None:

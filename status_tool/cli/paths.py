@@ -9,7 +9,7 @@ import typer
 
 from status_tool.atomic import check_targets
 from status_tool.cli.named_clusters import ClusterOption, chosen_names, named_clusters
-from status_tool.cli.options import show_as, trust_of
+from status_tool.cli.options import show_as, sign_key_of, trust_of
 from status_tool.cli.run import spark_settings_of, streams_of
 from status_tool.cli.run_options import IDENTITY, with_options
 from status_tool.cli.signals import loading
@@ -17,7 +17,6 @@ from status_tool.cli.targets import refuse_overwriting
 from status_tool.errors import UsageError
 from status_tool.spark import jvm
 from status_tool.spark.settings import take_spark
-from status_tool.status_file.signature import read_key
 
 
 @with_options(
@@ -26,6 +25,7 @@ from status_tool.status_file.signature import read_key
     wait="How long to read again until nothing is on its way.",
     report="Also write a page, with the graph drawn.",
     sign_key="Only files signed with the key in FILE count.",
+    require_signature="Require --sign-key, which already implies it.",
 )
 def paths(
     context: typer.Context,
@@ -50,7 +50,7 @@ def paths(
     refuse_overwriting({**options, "cluster": cluster})
     check_targets(one.report)
     trust = trust_of(options)
-    key = None if one.sign_key is None else read_key(one.sign_key)
+    key = sign_key_of(one.sign_key, required=one.require_signature)
     scope = streams_of(one)
     chosen = spark_settings_of(one.spark_conf)
     take_spark()

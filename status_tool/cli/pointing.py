@@ -86,6 +86,7 @@ def _table_document(table: TablePoint) -> dict[str, Any]:
         "held_back_by": table.held_back_by,
         "newest_entry_ms": table.beyond.newest_ms,
         "missing_entries": table.beyond.missing,
+        "by_word": table.by_word,
     }
 
 
@@ -130,7 +131,7 @@ def _age_words(point: RecoveryPoint, limit_s: float) -> str:
 
 
 def _table_words(point: RecoveryPoint, table: TablePoint) -> Iterator[str]:
-    yield "nothing is proven" if table.point_ms is None else f"proven to {iso(table.point_ms)}"
+    yield "nothing is proven" if table.point_ms is None else f"proven to {iso(table.point_ms)}{table.proof}"
     if table.beyond.newest_ms is not None:
         yield f"newest entry {iso(table.beyond.newest_ms)}"
     if table.beyond.missing:

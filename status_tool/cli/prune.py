@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from status_tool.cli.options import on_cluster, print_answer
+from status_tool.cli.options import on_cluster, print_answer, sign_key_of
 from status_tool.cli.run_options import MOST, with_options
 from status_tool.clients.config import Settings
-from status_tool.status_file.signature import read_key
 
 if TYPE_CHECKING:
     from status_tool.runs.prune_rows import Pruned
@@ -21,7 +20,11 @@ _NAMES = {"heads": "heads of streams", "segments": "rows of segments", "servers"
 
 
 @on_cluster("thrift", "webhdfs", "zookeeper")
-@with_options("as_json", sign_key="Only files signed with the key in FILE count.")
+@with_options(
+    "as_json",
+    sign_key="Only files signed with the key in FILE count.",
+    require_signature="Require --sign-key, which already implies it.",
+)
 def prune(
     settings: Settings,
     files: Annotated[
@@ -42,11 +45,12 @@ def prune(
     *,
     as_json: bool,
     sign_key: Path | None,
+    require_signature: bool,
 ) -> None:
     """Drop rows of long-gone region servers from this cluster's state table, as far as the other side's status files
     prove that no verdict needs them.
     """
-    key = None if sign_key is None else read_key(sign_key)
+    key = sign_key_of(sign_key, required=require_signature)
     from status_tool.runs.prune_rows import PruneRequest, prune_rows
 
     done = prune_rows(settings, PruneRequest(tuple(files), int(gone_for * DAY_MS), dry_run, key))

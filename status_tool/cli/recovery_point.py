@@ -8,14 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from status_tool.atomic import check_targets
-from status_tool.cli.options import on_cluster, show_as
+from status_tool.cli.options import on_cluster, show_as, sign_key_of
 from status_tool.cli.run import spark_settings_of, streams_of
 from status_tool.cli.run_options import MOST, with_options
 from status_tool.cli.signals import loading
 from status_tool.clients.config import Settings
 from status_tool.spark import jvm
 from status_tool.spark.settings import take_spark
-from status_tool.status_file.signature import read_key
 
 
 @on_cluster("thrift", "zookeeper")
@@ -23,6 +22,7 @@ from status_tool.status_file.signature import read_key
     *("peer", "table", "namespace", "since", "spark_master", "spark_conf", "as_json", "metrics", "report"),
     *("quiet", "verbose", "log_file"),
     sign_key="Only files signed with the key in FILE count.",
+    require_signature="Require --sign-key, which already implies it.",
 )
 def recovery_point(
     settings: Settings,
@@ -50,7 +50,7 @@ def recovery_point(
     one = SimpleNamespace(**options)
     scope = streams_of(one)
     check_targets(one.metrics, one.report)
-    key = None if one.sign_key is None else read_key(one.sign_key)
+    key = sign_key_of(one.sign_key, required=one.require_signature)
     chosen = spark_settings_of(one.spark_conf)
     take_spark()
     with loading(jvm.kill):

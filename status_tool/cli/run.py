@@ -17,7 +17,7 @@ from status_tool.atomic import check_targets, file_mode
 from status_tool.cli.defaults import from_file
 from status_tool.cli.failures import failure_in_metrics
 from status_tool.cli.modes import check_options, given_of
-from status_tool.cli.options import cluster_named, settings_of, show_as
+from status_tool.cli.options import cluster_named, settings_of, show_as, sign_key_of
 from status_tool.cli.run_options import OPTIONS, Half, Mode, with_options
 from status_tool.cli.signals import loading
 from status_tool.cli.targets import refuse_overwriting
@@ -27,7 +27,7 @@ from status_tool.errors import ConfigurationError, StatusToolError, UsageError
 from status_tool.printable import safe
 from status_tool.spark import jvm
 from status_tool.spark.settings import archived, is_short, spark_settings_with, take_spark
-from status_tool.status_file.signature import SignKey, read_key
+from status_tool.status_file.signature import SignKey
 from status_tool.temporary import temporary_folder
 from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.names import is_legacy_name, plain_name
@@ -356,13 +356,9 @@ def _paths(file: Path | None, all_files: bool) -> tuple[str, ...]:
 
 
 def _key(path: Path | None, required: bool, output: Path | None) -> SignKey | None:
-    if path is None:
-        if required:
-            raise UsageError("--require-signature needs --sign-key FILE: the key that FILE was signed with")
-        return None
-    if output is not None and is_legacy_name(output):
+    if path is not None and output is not None and is_legacy_name(output):
         raise UsageError("the original's JSON cannot be signed: give -o a name that does not end in .json")
-    return read_key(path)
+    return sign_key_of(path, required=required)
 
 
 def permissions_of(text: str | None) -> int | None:

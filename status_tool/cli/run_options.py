@@ -568,7 +568,6 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
             "--require-signature",
             help="With -i: require --sign-key, which already implies it.",
             modes=CHECKS,
-            needs="sign_key",
             why="it goes with -i FILE",
             in_file=True,
         ),

@@ -26,11 +26,12 @@ from status_tool.cli.run import ANY_MASTER, AskedRun, fetch_published, permissio
 from status_tool.cli.run_options import Half
 from status_tool.cli.running import Output, checked, write_reports
 from status_tool.cli.signals import received
-from status_tool.errors import EXIT_ERROR, ConfigurationError, Interrupted
-from status_tool.printable import duration
-from status_tool.report.metrics import Before, MetricsReporter
+from status_tool.errors import EXIT_ERROR, ConfigurationError, Interrupted, StatusToolError
+from status_tool.printable import counted, duration
+from status_tool.report.metrics import Before, MetricsReporter, names_of
 from status_tool.report.page import HtmlReporter
 from status_tool.report.progress import make_progress
+from status_tool.report.reporter import write_report
 from status_tool.runs.recovery import PointAsked, find_point
 from status_tool.runs.write import unasked, write_side
 from status_tool.sources.state_table import now_ms
@@ -152,6 +153,8 @@ class _Watcher:
         self._clusters = ""
         self._last = Before()
         self._points: Mapping[str, int | None] = {}
+        self._shown: tuple[Outcome, int] | None = None
+        """The last outcome, and when its round ended."""
         self._number = 0
         # Before the first round, which may fail before it comes to this itself and write metrics nevertheless.
         file_mode(permissions_of(what.check["mode"]))
@@ -234,8 +237,15 @@ class _Watcher:
         self._history.add(done)
         document = document_of(done, self._history, self._number)
         print(json.dumps(document) if self._what.check["as_json"] else line_of(done, self._history), flush=True)
+        ended_ms = done.started_ms + int(done.took_s * 1000)
+        if done.outcome is not None:
+            self._shown = done.outcome, ended_ms
+        page = self._page(done)
+        if done.outcome is None and page is not None and (report := self._what.check["report"]) is not None:
+            with suppress(StatusToolError):
+                write_report(*page, report)
         if self._pages is not None:
-            self._pages.show(self._made(done, document))
+            self._pages.show(self._made(done, ended_ms, page, document))
         if self._webhook is not None:
             self._webhook.send(self._source(done.outcome), document)
         return int(document["exit_code"])
@@ -246,20 +256,28 @@ class _Watcher:
             self._clusters = f"{quote(outcome.master_cluster_id)}/{quote(outcome.slave_cluster_id)}"
         return f"/status-tool/{self._clusters}"
 
-    def _made(self, done: CheckRound, document: dict[str, Any]) -> Pages:
-        ended_ms, last = done.started_ms + int(done.took_s * 1000), self._last
+    def _page(self, done: CheckRound) -> tuple[HtmlReporter, Outcome] | None:
+        """Return the page of the last verdict, which says so if later rounds have none; None without a verdict."""
+        if self._shown is None:
+            return None
+        outcome, ended_ms = self._shown
+        if done.outcome is None:
+            rounds_since = counted(self._history.errors_in_a_row(), "later round")
+            note = f"{rounds_since} without a verdict, the last: {done.error}"
+            outcome = replace(outcome, notices=(note, *outcome.notices))
+        return HtmlReporter(ended_ms, self._history.moments()), outcome
+
+    def _made(
+        self, done: CheckRound, ended_ms: int, page: tuple[HtmlReporter, Outcome] | None, document: dict[str, Any]
+    ) -> Pages:
+        last, outcome = self._last, done.outcome
         metrics = MetricsReporter(ended_ms, done.took_s, last, self._points)
-        outcome = done.outcome
+        report = None if page is None else lambda: _text(lambda stream: page[0].write(page[1], stream))
         if outcome is None:
-            return Pages(lambda: _text(metrics.write_failure), None, document)
-        names = {"master": outcome.master_cluster_id, "slave": outcome.slave_cluster_id, "peer": outcome.peer_id or ""}
-        self._last = Before(names, ended_ms / 1000 if outcome.exit_code == 0 else last.last_success_s)
-        page = HtmlReporter(ended_ms, self._history.moments())
-        return Pages(
-            lambda: _text(lambda stream: metrics.write(outcome, stream)),
-            lambda: _text(lambda stream: page.write(outcome, stream)),
-            document,
-        )
+            return Pages(lambda: _text(metrics.write_failure), report, document)
+        names = names_of(outcome)
+        self._last = Before(names, ended_ms / 1000 if outcome.exit_code == 0 else last.success_of(names))
+        return Pages(lambda: _text(lambda stream: metrics.write(outcome, stream)), report, document)
 
 
 def newest_file(folder: Path) -> Path:

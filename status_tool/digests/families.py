@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -162,7 +162,7 @@ def comparable(
 ) -> Comparable:
     """Return the rules for these families. A family that the slave does not have is compared with nothing."""
     horizon = now_ms() + HORIZON_MS
-    families, doubts, expires = {}, [], False
+    families, doubts, expires, told = {}, [], False, [*notices]
     for name in names:
         ours = master.tables[table][name]
         theirs = slave.tables.get(table, {}).get(name, ours)
@@ -173,7 +173,8 @@ def comparable(
         oldest = horizon - ttl * 1000 if is_bounded else FOREVER
         families[name.encode()] = Family(min(ours["versions"], theirs["versions"]), oldest)
         doubts += [f"family {name}: {why}" for why in _doubts(ours, theirs, ttl)]
-    return Comparable(families, tuple(doubts), horizon - CLOCKS_MS if expires else None, notices)
+        told += [f"family {name}: {why}" for why in _left_out(ours, theirs)]
+    return Comparable(families, tuple(doubts), horizon - CLOCKS_MS if expires else None, tuple(told))
 
 
 def nothing_lasting(families: Mapping[bytes, Family], cut_ms: int) -> str | None:
@@ -183,6 +184,13 @@ def nothing_lasting(families: Mapping[bytes, Family], cut_ms: int) -> str | None
         return None
     minutes = HORIZON_MS // 60_000
     return f"all cells of family {', '.join(gone)} expire (TTL) within {minutes} minutes, so none of them is compared"
+
+
+def _left_out(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why cells are not compared that the descriptor of only one side keeps."""
+    for key in ("versions", "ttl"):
+        if ours[key] != theirs[key]:
+            yield f"not the same {key.upper()} on both sides: what only one of them keeps is not compared"
 
 
 def _doubts(ours: Mapping[str, Any], theirs: Mapping[str, Any], ttl: int) -> list[str]:

@@ -26,6 +26,10 @@ class Before:
     names: dict[str, str] = field(default_factory=dict)
     last_success_s: float | None = None
 
+    def success_of(self, names: Mapping[str, str]) -> float | None:
+        """Return the time of the last success if it was one of these clusters and this peer."""
+        return self.last_success_s if self.names == names else None
+
 
 def before(path: str | os.PathLike[str]) -> Before:
     """Read the previous run's FILE.prom; one that is absent or not ours counts as empty."""
@@ -81,8 +85,8 @@ class MetricsReporter(Reporter):
             yield from _gauge(name, meaning, [] if value is None else [({}, value)], names)
 
     def _lines(self, outcome: Outcome) -> Iterator[str]:
-        names = _names(outcome)
-        success_s = self._run_ms / 1000 if outcome.exit_code == 0 else self._last.last_success_s
+        names = names_of(outcome)
+        success_s = self._run_ms / 1000 if outcome.exit_code == 0 else self._last.success_of(names)
         yield from self._run(names, 1, success_s)
         yield from _gauge("exit_code", "Exit code of the last check.", [({}, outcome.exit_code)], names)
         yield from _gauge(
@@ -168,7 +172,8 @@ def _points(names: Mapping[str, str], points: Mapping[str, int | None], asked_s:
     yield from _gauge("recovery_point_asked_timestamp_seconds", "When this was last asked for.", asked, names)
 
 
-def _names(outcome: Outcome) -> dict[str, str]:
+def names_of(outcome: Outcome) -> dict[str, str]:
+    """Return the labels of a check's metrics."""
     return {
         "master": outcome.master_cluster_id,
         "slave": outcome.slave_cluster_id,

@@ -31,8 +31,8 @@ def point_page(point: RecoveryPoint, sentences: Sequence[str], style: str, strea
 
 
 def _row(name: str, table: TablePoint) -> tuple[object, ...]:
-    times = (iso(time) if time is not None else "" for time in (table.point_ms, table.beyond.newest_ms))
-    return (name, *times, table.beyond.missing or "", table.held_back_by or "")
+    point, newest = (iso(time) if time is not None else "" for time in (table.point_ms, table.beyond.newest_ms))
+    return (name, f"{point}{table.proof}", newest, table.beyond.missing or "", table.held_back_by or "")
 
 
 def _axis(point: RecoveryPoint) -> Iterator[str]:

@@ -23,7 +23,7 @@ _HEAD = r"""#!/usr/bin/env bash
 # One command per table. CopyTable writes the same cells with the same timestamps again:
 # running this twice, or after an interruption, does no harm.
 set -u
-run=no all=no failed=0
+run=no all=no failed=0 left=0
 for argument in "$@"; do
   case "$argument" in
     --run) run=yes ;;
@@ -36,6 +36,7 @@ done
 repair() {{
   local table=$1 when=$2; shift 2
   if [ "$when" = waiting ] && [ "$all" = no ]; then
+    left=$((left + 1))
     echo "$table: may still arrive by itself; check again with --wait, or give --all"
   elif [ "$run" = no ]; then
     echo "$table: would run:"; printf ' %q' "$@"; echo
@@ -102,7 +103,8 @@ def _proof(repairs: Sequence[TableRepair]) -> Iterator[str]:
         yield f"#   slave:  {safe(repair.dry_run)}"
         yield f"#   slave:  {safe(check_command(repair))}"
     yield 'if [ "$run" = yes ] && [ "$failed" = 0 ]; then'
-    yield '  echo "Copied. The checks that prove it are at the end of $0."'
+    yield '  if [ "$left" = 0 ]; then told="Copied"; else told="NOT copied, as they may still arrive: $left"; fi'
+    yield '  echo "$told. The checks that prove it are at the end of $0."'
     yield "fi"
 
 

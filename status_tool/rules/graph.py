@@ -113,18 +113,22 @@ def outside(stations: Sequence[Station]) -> Iterator[str]:
                 which = "none of the clusters named here"
                 if is_astray(peer):
                     which = "a cluster whose id could not be queried: it may be one of those named here"
+                elif unknown := [one.name for one in stations if not one.cluster_id]:
+                    which = f"none whose id is known: it may be {' or '.join(unknown)}"
                 yield f"peer {peer['id']} of {station.name} leads to {where}, which is {which}"
             elif leads_to(peer, station.cluster_id, station.cluster_key):
                 yield f"peer {peer['id']} of {station.name} leads to its own cluster: nothing is shipped"
 
 
 def astray(stations: Sequence[Station], target: str) -> list[Hop]:
-    """Return the hops of peers that may lead to `target`: their clusters could not be queried for their ids."""
+    """Return the hops of peers that may lead to `target`: its id, or their clusters', could not be queried."""
+    is_unknown = any(station.name == target and not station.cluster_id for station in stations)
     return [
         Hop(station.name, str(peer["id"]), target)
         for station in stations
         for peer in station.peers or ()
-        if station.name != target and is_astray(peer) and not _leads_among(peer, stations)
+        if station.name != target and not _leads_among(peer, stations)
+        if is_astray(peer) or (is_unknown and not feeds_replicas(peer))
     ]
 
 

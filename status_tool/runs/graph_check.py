@@ -27,6 +27,7 @@ from status_tool.explain.overview import words_of_group
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import LEAST_SETTLE_S, Request, peer_rows, snapshot
 from status_tool.printable import counted, safe
+from status_tool.report.text import accepted_line, not_replicated_line
 from status_tool.rules.graph import (
     VERDICTS,
     Edge,
@@ -57,7 +58,7 @@ from status_tool.runs.file_check import check_offline
 from status_tool.runs.graph_holdings import Holding, WrittenBy, holdings_of, written_on
 from status_tool.runs.live_rounds import RECHECK_S
 from status_tool.runs.master_side import facts_of
-from status_tool.runs.question import SideFacts, shipped_by
+from status_tool.runs.question import SideFacts, shipped_by, words_of
 from status_tool.runs.write import Say, source_of
 from status_tool.sources.state_table import now_ms
 from status_tool.spark.session import spark_session
@@ -529,7 +530,7 @@ class _Search:
             paths,
             matrix,
             tuple(endless(stations, self.desk.returned())),
-            (*same_ids(stations), *outside(stations)),
+            (*same_ids(stations), *outside(stations), *_not_covered(self.asked.scope, edges)),
             min(cuts, default=now_ms()),
             self.desk.written(stations),
             self.desk.lost(stations),
@@ -575,6 +576,17 @@ class _Search:
         if None in carried:
             return None
         return along(route, [PathState(Reach.COMPLETE, carried=one) for one in carried]).carried
+
+
+def _not_covered(scope: Scope, edges: Iterable[Edge]) -> Iterator[str]:
+    """Yield what no verdict covers, and what rests on the operator's word, in words: complete cells do not say so."""
+    if not (chosen := asked_filter(scope)).everything:
+        yield f"only {words_of(chosen)} (chosen)"
+    for hop, hbase in ((edge.hop, edge.outcome.hbase) for edge in edges if edge.outcome is not None):
+        if hbase is not None and hbase.accepted_tables:
+            yield f"{hop.source} to {hop.target}: your word (--since) vouches for {accepted_line(hbase)}"
+        if hbase is not None and (left_out := not_replicated_line(hbase)):
+            yield f"{hop.source} to {hop.target}: {left_out}"
 
 
 def reach_of(outcome: Outcome) -> Reach:

@@ -123,6 +123,11 @@ class Judgement:
         lacking = self.judged is Judged.LACKING and any(group.kind != "unverifiable" for group in own)
         return Judged.LACKING if lacking else Judged.UNPROVEN
 
+    def accepts(self, table: str) -> bool:
+        """Return True if the table's past rests on the operator's word."""
+        hbase = None if self.outcome is None else self.outcome.hbase
+        return hbase is not None and table in hbase.accepted_tables
+
     def holding(self, table: str | None = None, families: Collection[str] = ()) -> str | None:
         """Return what holds back the whole, or a table with these families, in words; None for nothing."""
         if (self.judged if table is None else self.judged_of(table, families)) is Judged.COMPLETE:
@@ -441,7 +446,8 @@ def _answer(
     tables = {}
     for table in sorted(found.tables()):
         point, held_back_by = found.point(table)
-        tables[table] = TablePoint(_cut_ms(point), held_back_by, beyond.get(table, Beyond()))
+        by_word = point is not None and point.accepts(table)
+        tables[table] = TablePoint(_cut_ms(point), held_back_by, beyond.get(table, Beyond()), by_word)
     unusable = [one.error for _, one in sorted(found.done.items()) if one.outcome is None]
     return RecoveryPoint(
         slave_cluster_id=slave_id,

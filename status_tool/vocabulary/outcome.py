@@ -351,6 +351,13 @@ class TablePoint:
     point_ms: int | None
     held_back_by: str | None
     beyond: Beyond = field(default_factory=Beyond)
+    by_word: bool = False
+    """True if the table's past rests on the operator's word (`--since`)."""
+
+    @property
+    def proof(self) -> str:
+        """Return what the point rests on beside the streams, in words; empty if nothing."""
+        return ", in part by your word (--since)" if self.by_word else ""
 
 
 @dataclass(frozen=True)

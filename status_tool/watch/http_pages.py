@@ -43,7 +43,8 @@ class HttpPages:
         self._stale_s = stale_s
         self._lock = threading.Lock()
         self._pages: Pages | None = None
-        self._report: str | None = None
+        self._report: tuple[Callable[[], str], str] | None = None
+        """The report that was made last, and of what: a client may have asked for that of the round before."""
         self._at_s = time.monotonic()
         try:
             self._server = _Server((host, port), self)
@@ -57,12 +58,9 @@ class HttpPages:
         return int(self._server.server_address[1])
 
     def show(self, pages: Pages) -> None:
-        """Show a round from now on. A round with an error keeps the report of the one before."""
+        """Show a round from now on."""
         with self._lock:
-            if pages.report is None and self._pages is not None:
-                pages = Pages(pages.metrics, self._pages.report, pages.health)
-            else:
-                self._report = None
+            self._report = None
             self._pages, self._at_s = pages, time.monotonic()
 
     def answer(self, path: str) -> tuple[HTTPStatus, str, str]:
@@ -87,9 +85,9 @@ class HttpPages:
     def _page(self, make: Callable[[], str]) -> str:
         """Return the report. Renders it once a round."""
         with self._lock:
-            if self._report is None:
-                self._report = make()
-            return self._report
+            if self._report is None or self._report[0] is not make:
+                self._report = make, make()
+            return self._report[1]
 
     def close(self) -> None:
         """Stop listening; requests under way end with the process."""

@@ -124,6 +124,16 @@ def test_a_peer_whose_cluster_could_not_be_queried_may_lead_to_any_of_them() -> 
     assert astray([a, b, dataclasses.replace(c, cluster_key="other:2181:/hbase")], "c") == []
 
 
+def test_any_peer_may_lead_to_a_cluster_whose_id_is_unknown() -> None:
+    """It could not be reached by the name that its site files have; the peer's id is known by another."""
+    a, b, c = graph("ab bc")
+    unknown = dataclasses.replace(c, cluster_id="", peers=None)
+    assert hops_of([a, b, unknown]) == [AB]
+    assert astray([a, b, unknown], "c") == [BC]
+    assert astray([a, b, unknown], "a") == []
+    assert "it may be c" in " ".join(outside([a, b, unknown]))
+
+
 def test_two_clusters_of_one_id_stop_a_path() -> None:
     """Also where another one lies between them: what HBase never ships looks like nothing to ask for."""
     a, b, c = graph("ab bc")

@@ -16,7 +16,14 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from status_tool.report.metrics import Before, MetricsReporter, point_metrics, published_metrics, queue_metrics
+from status_tool.report.metrics import (
+    Before,
+    MetricsReporter,
+    names_of,
+    point_metrics,
+    published_metrics,
+    queue_metrics,
+)
 from status_tool.vocabulary.outcome import Drawing, Overview
 from status_tool.vocabulary.verdicts import INCOMPLETE_REGIONS, Status
 from tests.pair import REPOSITORY
@@ -32,7 +39,7 @@ FULL = replace(
 
 def written() -> str:
     """The textfile of a run in which there is something to say of everything."""
-    return printed(MetricsReporter(1_700_000_100_000, 12.5, Before({}, 1_699_999_999.0), POINTS), FULL)
+    return printed(MetricsReporter(1_700_000_100_000, 12.5, Before(names_of(FULL), 1_699_999_999.0), POINTS), FULL)
 
 
 def parsed(text: str) -> list[Sample]:

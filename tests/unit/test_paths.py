@@ -18,11 +18,13 @@ import pytest
 from status_tool.cli.main import main
 from status_tool.cli.path_telling import paths_lines
 from status_tool.rules.graph import Edge, Hop, PathState, Reach, Station
-from status_tool.runs.graph_check import PathsFound
+from status_tool.runs.graph_check import PathsFound, _not_covered
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
+from status_tool.vocabulary.outcome import HBaseOutcome, Outcome
 from status_tool.vocabulary.schema import STATUS_SCHEMA
-from status_tool.vocabulary.verdicts import Evidence
+from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.verdicts import Evidence, Verdict
 from tests.lab.waiting import wait_until
 from tests.pair import REPOSITORY, Result, tool_environment, tool_here
 from tests.schema import assert_valid
@@ -156,6 +158,24 @@ def test_the_page(tmp_path: Path) -> None:
     assert text.count('class="kind incomplete"') == 1, "sun to venus"
     kept = paths(files, "--from", "sun", "--report", str(files["sun-master"]))
     assert (kept.exit_code, "sun-master" in kept.stderr) == (2, True), kept
+
+
+def test_what_complete_does_not_cover_is_told(tmp_path: Path) -> None:
+    """As a check of one pair does: tables that are not shipped, those that were chosen, and what rests on a word."""
+    files = chain(tmp_path, replicate_all=False, table_cfs={"orders": []}, namespaces=[])
+    result = paths(files, "--from", "earth", "--to", "venus")
+    assert result.exit_code == 0, result
+    left_out = "Note: earth to venus: not replicated to this slave, and so not in scope: 1 table (audit)"
+    assert left_out in " ".join(result.stdout.split())
+    accepted = HBaseOutcome(Verdict.COMPLETE, Evidence.ACCEPTED, {}, None, 0, {Evidence.ACCEPTED: 2}, ("orders",))
+    edges = [
+        Edge(Hop("a", "1", "b"), True, PathState(Reach.COMPLETE), Outcome(hbase, None, (), 0))
+        for hbase in (accepted, None)
+    ]
+    assert list(_not_covered(Scope(frozenset({"orders"})), edges)) == [
+        "only table orders (chosen)",
+        "a to b: your word (--since) vouches for 2 regions of 1 table: orders",
+    ]
 
 
 def test_a_master_that_was_read_before_entries_arrived_proves_no_path(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from status_tool.errors import StatusFileError
 from status_tool.gather.snapshot import Snapshot
 from status_tool.published.layout import Closing
 from status_tool.published.table import refuse_unfit
+from status_tool.report.point_page import point_page
 from status_tool.rules.peers import FamilyFilter
 from status_tool.runs.check import Check
 from status_tool.runs.file_check import check_offline
@@ -340,6 +341,7 @@ def test_the_exit_code_is_about_the_age(limit_s: float, code: int, word: str) ->
         "held_back_by": "behind: x",
         "newest_entry_ms": 90_000,
         "missing_entries": 12,
+        "by_word": False,
     }
 
 
@@ -378,6 +380,29 @@ def test_what_the_point_does_not_cover_is_told() -> None:
     )
     assert f"Limits of this answer: {limits}." in list(lines_of(answer, 1e9))
     assert "; ".join(point_document(answer, 1e9)["limits"]) == limits
+
+
+def test_a_table_that_rests_on_a_word_is_not_called_proven_without_saying_so(tmp_path: Path) -> None:
+    """Where another table holds back the whole, no evidence is told beside."""
+
+    def judge(one: Closing) -> Judgement:
+        done = judgement(one, L, group("new"), tables=("new", "t", "u"))
+        told = cast(Outcome, done.outcome)
+        hbase = replace(cast(HBaseOutcome, told.hbase), evidence=Evidence.ACCEPTED, accepted_tables=("t",))
+        return replace(done, outcome=replace(told, hbase=hbase))
+
+    answer = answered(1, judge)
+    assert (answer.point_ms, answer.evidence) == (None, None)
+    lines = [line for line in lines_of(answer, 1e9) if "proven to" in line]
+    assert ["in part by your word (--since)" in line for line in lines] == [True, False]
+    assert [point_document(answer, 1e9)["tables"][name]["by_word"] for name in ("new", "t", "u")] == [
+        False,
+        True,
+        False,
+    ]
+    with open(tmp_path / "point.html", "w") as page:
+        point_page(answer, ["headline"], "unverifiable", page)
+    assert (tmp_path / "point.html").read_text().count("in part by your word (--since)") == 1
 
 
 def test_a_point_ahead_of_this_clock_is_not_fresh() -> None:

@@ -24,7 +24,7 @@ from status_tool.explain.overview import causes, groups_of, overview
 from status_tool.explain.problems import to_problem
 from status_tool.printable import duration, iso, printable_key, safe, safe_json
 from status_tool.report.json_report import JsonReporter
-from status_tool.report.metrics import MetricsReporter, before
+from status_tool.report.metrics import Before, MetricsReporter, before
 from status_tool.report.page import HtmlReporter
 from status_tool.report.reporter import Reporter, left_out, write_report
 from status_tool.report.script import ScriptReporter
@@ -366,10 +366,14 @@ def test_a_repair_covers_every_gap_of_its_table_with_one_command(tmp_path: Path)
 
     assert bash().returncode == 0
     assert not ran.exists(), "a dry run runs nothing"
-    assert bash("--run").returncode == 0
+    some = bash("--run")
+    assert some.returncode == 0
     assert len(ran.read_text().splitlines()) == 51, "what may still arrive is left alone"
-    assert bash("--run", "--all").returncode == 0
+    assert ("Copied." in some.stdout, "NOT copied, as they may still arrive: 1." in some.stdout) == (False, True)
+    every = bash("--run", "--all")
+    assert every.returncode == 0
     assert len(ran.read_text().splitlines()) == 51 + 52
+    assert ("Copied." in every.stdout, "NOT copied" in every.stdout) == (True, False)
     assert bash("--ran").returncode == 2
     (tmp_path / "hbase").write_text("#!/bin/sh\nexit 1\n")
     failed = bash("--run")
@@ -589,6 +593,15 @@ def test_a_failed_run_is_down_under_the_names_of_the_run_before(tmp_path: Path) 
     assert found["status_tool_last_run_timestamp_seconds"] == "1700000009.0"
     assert found["status_tool_run_duration_seconds"] == "2.5"
     assert before(tmp_path / "none").last_success_s is None
+
+
+@pytest.mark.parametrize("names", [{"master": "other"}, {"slave": "other"}, {"peer": "2"}, {}])
+def test_the_success_of_another_pair_is_none(names: dict[str, str]) -> None:
+    """Clusters change roles, and the file stays: nobody would miss a first success."""
+    known = {"master": OUTCOME.master_cluster_id, "slave": OUTCOME.slave_cluster_id, "peer": OUTCOME.peer_id or ""}
+    text = printed(MetricsReporter(last=Before(known | names, 1.0)), OUTCOME)
+    assert OUTCOME.exit_code == 1
+    assert ("status_tool_last_success_timestamp_seconds{" in text) is (not names)
 
 
 def test_metrics_leave_out_what_was_not_checked() -> None:

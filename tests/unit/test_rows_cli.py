@@ -41,11 +41,14 @@ def test_the_newest_versions_that_both_keep() -> None:
     how = comparable(cluster(f=PLAIN, g=PLAIN), cluster(f={**PLAIN, "versions": 2}), "t", ["f", "g"], ())
     assert how.families == {b"f": Family(2, FOREVER), b"g": Family(3, FOREVER)}
     assert (how.doubts, how.horizon_ms) == ((), None)
+    told = "family f: not the same VERSIONS on both sides: what only one of them keeps is not compared"
+    assert how.notices == (told,), "equal would say too much"
 
 
 def test_cells_that_may_outlive_their_ttl_are_left_out() -> None:
     """By the smaller TTL, and a horizon that lies beyond both scans."""
-    how = comparable(cluster(f={**PLAIN, "ttl": 7200}), cluster(f={**PLAIN, "ttl": 3600}), "t", ["f"], ())
+    how = comparable(cluster(f={**PLAIN, "ttl": 7200}), cluster(f={**PLAIN, "ttl": 3600}), "t", ["f"], ("before",))
+    assert [told.split(" on ")[0] for told in how.notices] == ["before", "family f: not the same TTL"]
     assert how.horizon_ms is not None
     left_out = now_ms() + HORIZON_MS - 3_600_000 - how.families[b"f"].oldest
     assert 0 <= left_out < 60_000

@@ -15,6 +15,7 @@ import pytest
 
 from status_tool.atomic import file_mode
 from status_tool.cli.main import main
+from status_tool.cli.targets import FILE_VARIABLE
 from status_tool.clients.webhdfs import WebHdfs
 from status_tool.errors import ConfigurationError, StatusFileError
 from status_tool.status_file.reader import open_status
@@ -120,9 +121,33 @@ def test_a_key_file_that_is_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        ["run", "-i", "f"],
+        ["run", "--published"],
+        ["watch", "-i", "f"],
+        ["recovery-point", "--thrift", "h:1", "--zookeeper", "h:1/hbase"],
+        ["paths", "--cluster", "a=f", "--cluster", "b=f"],
+        ["prune", "f", "--thrift", "h:1", "--zookeeper", "h:1/hbase"],
+    ],
+)
+def test_a_signature_that_the_configuration_requires_is_required(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever forgets the key would take anybody's FILE for the master's."""
+    (tmp_path / "status-tool.toml").write_text("require-signature = true\n")
+    (tmp_path / "status-tool.toml").chmod(0o600)
+    monkeypatch.setenv(FILE_VARIABLE, str(tmp_path / "status-tool.toml"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "f").touch()
+    assert main(command) == 2
+    assert "--require-signature needs --sign-key FILE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("-i", "f", "--require-signature"), "goes with --sign-key"),
+        (("-i", "f", "--require-signature"), "needs --sign-key"),
         (("-m", "-o", "f", "--require-signature"), "goes with -i"),
         (("-d", "--sign-key", "k"), "goes with -o"),
         (("-m", "-o", "f.json", "--sign-key", "k"), "cannot be signed"),

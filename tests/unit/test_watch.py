@@ -13,7 +13,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from http import HTTPStatus
@@ -25,8 +25,9 @@ import pytest
 from status_tool.atomic import file_mode
 from status_tool.cli import watching
 from status_tool.cli.main import main
+from status_tool.cli.repeated import RoundParameters
 from status_tool.cli.watch import REFUSED
-from status_tool.cli.watching import _Session, newest_file
+from status_tool.cli.watching import _Session, _Watcher, newest_file
 from status_tool.clients.config import Settings
 from status_tool.errors import EXIT_ERROR, ConfigurationError, ConnectionFailed, UsageError
 from status_tool.gather.snapshot import Request
@@ -217,7 +218,7 @@ def asked(served: HttpPages, path: str, method: str = "GET") -> tuple[int, str]:
 
 
 def test_pages(pages: HttpPages) -> None:
-    """What the last round found; a report is made once a round, and kept over an error."""
+    """What the last round found; a report is made once a round."""
     assert asked(pages, "/metrics")[0] == asked(pages, "/report")[0] == HTTPStatus.SERVICE_UNAVAILABLE
     assert json.loads(asked(pages, "/healthz")[1]) == {"status": "ok", "rounds": 0}
     made: list[str] = []
@@ -231,12 +232,47 @@ def test_pages(pages: HttpPages) -> None:
     assert asked(pages, "/report?x=1") == asked(pages, "/") == (200, "page 1")
     assert asked(pages, "/report", "HEAD") == (200, "")
     pages.show(Pages(lambda: "m 2\n", None, {"round": 2, "error": "gone"}))
-    assert (asked(pages, "/metrics"), asked(pages, "/report")) == ((200, "m 2\n"), (200, "page 1"))
+    assert asked(pages, "/metrics") == (200, "m 2\n")
+    assert asked(pages, "/report")[0] == HTTPStatus.SERVICE_UNAVAILABLE
     assert json.loads(asked(pages, "/healthz")[1]) == {"status": "ok", "round": 2, "error": "gone"}
     pages.show(Pages(lambda: "", page, {"round": 3}))
     assert asked(pages, "/report") == (200, "page 2")
     assert asked(pages, "/etc/passwd")[0] == HTTPStatus.NOT_FOUND
     assert asked(pages, "/report", "POST")[0] == HTTPStatus.NOT_IMPLEMENTED
+
+
+def test_the_page_of_an_older_verdict_says_that_it_is_older(pages: HttpPages, tmp_path: Path) -> None:
+    """It stays over rounds that end with an error, and would look as if nothing had happened."""
+    report = tmp_path / "page.html"
+    check = {"mode": None, "metrics": None, "report": report, "spark_conf": (), "spark_master": None, "as_json": False}
+    watcher = _Watcher(RoundParameters(None, check), History(), pages, None, tmp_path)
+    watcher.tell(CheckRound(1_000, 1.0, None, "not there yet"))
+    assert asked(pages, "/report")[0] == HTTPStatus.SERVICE_UNAVAILABLE
+    assert not report.exists()
+    watcher.tell(CheckRound(2_000, 1.0, COMPLETE))
+    assert "later round" not in asked(pages, "/report")[1]
+    for second in (3_000, 4_000):
+        watcher.tell(CheckRound(second, 1.0, None, "the master is gone"))
+    for text in (asked(pages, "/report")[1], report.read_text()):
+        assert "2 later rounds without a verdict, the last: the master is gone" in text
+        assert text.count("the master is gone") == 1
+    watcher.tell(CheckRound(5_000, 1.0, COMPLETE))
+    assert "the master is gone" not in asked(pages, "/report")[1]
+
+
+def test_a_page_of_the_round_before_is_not_kept_for_the_next(pages: HttpPages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A round ends between a client's question and the making of its page."""
+    make_page = pages._page
+
+    def late(make: Callable[[], str]) -> str:
+        pages.show(Pages(str, lambda: "gap", {}))
+        return make_page(make)
+
+    pages.show(Pages(str, lambda: "complete", {}))
+    with monkeypatch.context() as once:
+        once.setattr(pages, "_page", late)
+        assert asked(pages, "/report") == (200, "complete")
+    assert asked(pages, "/report") == (200, "gap")
 
 
 def test_no_round_for_long_is_not_healthy() -> None:

@@ -47,6 +47,11 @@ final class ArrivalFile implements Closeable {
     return written;
   }
 
+  /** Returns how many bytes were appended. */
+  long written() {
+    return written;
+  }
+
   /** Returns once all bytes before that position are on disk. */
   void force(long position) throws IOException {
     synchronized (forcing) {

@@ -103,7 +103,7 @@ final class ArrivalStore implements Closeable {
     }
     removeSuperseded();
     for (Path left : files(LOG)) {
-      seal(left);
+      seal(left, 0);
     }
     number = sealed().stream().mapToLong(ArrivalStore::last).max().orElse(0);
     openLog();
@@ -214,12 +214,15 @@ final class ArrivalStore implements Closeable {
       }
       file.force(end.length);
       return end;
-    } catch (IOException error) {
-      synchronized (this) {
-        broken = error;
-      }
-      throw error;
+    } catch (IOException | RuntimeException | Error error) {
+      throw broken(error);
     }
+  }
+
+  /** Keeps nothing from now on: a request that ended half-way has keys with numbers that the file lacks, or a set. */
+  private synchronized IOException broken(Throwable error) {
+    broken = error instanceof IOException ? (IOException) error : new IOException(error.toString(), error);
+    return broken;
   }
 
   private void openLog() throws IOException {
@@ -230,7 +233,7 @@ final class ArrivalStore implements Closeable {
   }
 
   private void endLog() throws IOException {
-    seal(folder.resolve(number + LOG));
+    seal(folder.resolve(number + LOG), log.written());
     log.supersede();
     openLog();
   }
@@ -261,9 +264,8 @@ final class ArrivalStore implements Closeable {
         endLog();
       }
       return true;
-    } catch (IOException error) {
-      broken = error;
-      throw error;
+    } catch (IOException | RuntimeException | Error error) {
+      throw broken(error);
     }
   }
 
@@ -341,8 +343,15 @@ final class ArrivalStore implements Closeable {
     return isWithin && !file.equals(other) && !(file.toString().endsWith(RUNS) && other.toString().endsWith(SET));
   }
 
-  /** Makes a set of a log. A crash in between leaves the log, or both; the log is then read again. */
-  private void seal(Path from) throws IOException {
+  /**
+   * Makes a set of a log. A crash in between leaves the log, or both; the log is then read again.
+   *
+   * @throws IOException also if the log has less than {@code length} bytes of whole records: a set passes for all
+   */
+  private void seal(Path from, long length) throws IOException {
+    if (ArrivalFile.end(from) < length) {
+      throw new IOException(from + " was cut short or damaged: entries that were acknowledged are lost");
+    }
     Arrivals sets = ArrivalFile.read(from).asSets();
     if (sets.size() > 0) {
       Path fresh = folder.resolve(last(from) + FRESH);

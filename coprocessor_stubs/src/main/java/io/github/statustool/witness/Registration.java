@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.function.Consumer;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.Abortable;
 import org.apache.hadoop.hbase.ClusterId;
@@ -42,7 +41,7 @@ final class Registration implements Closeable {
    * @param lost is called once the session is gone, with it the registration
    * @throws IOException if ZooKeeper cannot be reached, or if the znode is of a cluster or of another folder's witness
    */
-  Registration(Configuration configuration, ServerName server, ArrivalStore store, Consumer<String> lost)
+  Registration(Configuration configuration, ServerName server, ArrivalStore store, Runnable lost)
       throws IOException {
     zooKeeper = new ZKWatcher(configuration, "witness", new OnLoss(lost));
     ZNodePaths paths = zooKeeper.getZNodePaths();
@@ -136,15 +135,15 @@ final class Registration implements Closeable {
   }
 
   private static final class OnLoss implements Abortable {
-    private final Consumer<String> lost;
+    private final Runnable lost;
 
-    OnLoss(Consumer<String> lost) {
+    OnLoss(Runnable lost) {
       this.lost = lost;
     }
 
     @Override
     public void abort(String why, Throwable error) {
-      lost.accept(why);
+      lost.run();
     }
 
     @Override

@@ -107,7 +107,7 @@ public final class Witness {
   private void register() throws IOException {
     lost = new CountDownLatch(1);
     CountDownLatch mine = lost;
-    registration = new Registration(configuration, server, store, why -> mine.countDown());
+    registration = new Registration(configuration, server, store, mine::countDown);
   }
 
   private void acknowledge(StorePosition position) throws IOException {

@@ -105,6 +105,37 @@ class ArrivalStoreTest {
     }
   }
 
+  /** As without memory: the file lacks the key, and the same request, sent again, would name it by its number. */
+  @Test
+  void nothingIsKeptAfterARequestThatEndedHalfWay() throws IOException {
+    try (ArrivalStore store = open(100)) {
+      store.keep(request(key("r1"), 1));
+      Arrivals unwritable = request(new ArrivalKey(null, "r2", List.of(A), List.of("f")), 1);
+      assertThrows(IOException.class, () -> store.keep(unwritable));
+      assertThrows(IOException.class, () -> store.keep(request(key("r3"), 1)));
+    }
+    assertEquals(Map.of(key("r1"), Map.of(1L, MS + 1)), content());
+  }
+
+  /** Else what is left of it would pass for all of it, as the set of a whole log. */
+  @Test
+  void aLogThatWasCutShortWhileItGrewBecomesNoSet() throws IOException {
+    StorePosition acknowledged;
+    try (ArrivalStore store = open(3)) {
+      store.keep(request(key("r1"), 1));
+      long first = Files.size(log());
+      acknowledged = store.keep(request(key("r1"), 2, 3));
+      try (RandomAccessFile file = new RandomAccessFile(log().toFile(), "rw")) {
+        file.setLength(first);
+      }
+      assertThrows(IOException.class, () -> store.keep(request(key("r1"), 4)));
+    }
+    assertEquals(List.of(), files(".set"));
+    try (ArrivalStore again = new ArrivalStore(folder, 3)) {
+      assertThrows(IOException.class, () -> again.begin(acknowledged));
+    }
+  }
+
   @Test
   void fullLogsBecomeSetsOfTwoBytesAnEntryAndRepetitionsTakeNoRoom() throws IOException {
     Random random = new Random(1);
