@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from urllib3.exceptions import HTTPError
 
-from status_tool.clients.file_client import FileClient, SharedClients
+from status_tool.clients.file_client import FileClient, SharedClients, order_of
 from status_tool.clients.hdfscli import (
     BUSY,
     Failover,
@@ -157,7 +157,7 @@ class WebHdfs(FileClient):
             else:
                 return listing["partialListing"]["FileStatuses"]["FileStatus"], listing["remainingEntries"]
         entries = self._ask("LISTSTATUS", path)["FileStatuses"]["FileStatus"]
-        return [e for e in entries if not after or e["pathSuffix"].encode() > after.encode()], 0
+        return [e for e in entries if not after or order_of(e["pathSuffix"]) > order_of(after)], 0
 
     def pool_id(self, path: str) -> str:
         """Return the id of the block pool that a file's content is in; empty if it is not told, as by most HttpFS."""

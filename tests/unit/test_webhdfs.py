@@ -48,6 +48,11 @@ PAGE = 3
 ALGORITHM = "MD5-of-0MD5-of-512CRC32C"
 
 
+def signed(name: str) -> list[int]:
+    """Return a name's bytes as Java has them: HDFS sorts by these (`DFSUtilClient.compareBytes`)."""
+    return [byte - 256 if byte > 127 else byte for byte in name.encode()]
+
+
 @dataclass
 class FakeHdfs:
     """Files by path; `trouble` is what the next requests of an operation are answered with."""
@@ -85,7 +90,8 @@ class FakeHdfs:
             return 403, {"RemoteException": {"exception": "AccessControlException", "message": "Permission denied"}}
         if op == "LISTSTATUS_BATCH" and path in self.meet:
             self.meet[path].wait(20)
-        names = sorted({p[len(path.rstrip("/")) + 1 :].split("/")[0] for p in self.files if self.below(p, path)})
+        below = {p[len(path.rstrip("/")) + 1 :].split("/")[0] for p in self.files if self.below(p, path)}
+        names = sorted(below, key=signed)
         if path not in self.files and not names:
             return 404, {"RemoteException": {"exception": "FileNotFoundException", "message": "not there"}}
         if op == "GETFILESTATUS":
@@ -107,7 +113,8 @@ class FakeHdfs:
         entries = [self.status(f"{path.rstrip('/')}/{name}", name) for name in names] or [self.status(path, "")]
         if op == "LISTSTATUS":
             return 200, {"FileStatuses": {"FileStatus": entries}}
-        left = [e for e in entries if not query.get("startAfter") or e["pathSuffix"] > query["startAfter"][0]]
+        after = query.get("startAfter", [""])[0]
+        left = [e for e in entries if not after or signed(e["pathSuffix"]) > signed(after)]
         page = 0 if path == self.cut else PAGE
         listing = {"FileStatuses": {"FileStatus": left[:page]}}
         return 200, {"DirectoryListing": {"partialListing": listing, "remainingEntries": max(0, len(left) - page)}}
@@ -163,6 +170,14 @@ def test_every_file_once_by_pages(fake: FakeHdfs, batched: bool, monkeypatch: py
     assert {row["length"] for row in found} == set(range(5))
     assert all(row["checksum"] for row in found)
     assert fake.connections < fake.requests.total() / 2, "connections are reused"
+
+
+def test_every_file_once_of_names_that_are_not_ascii(fake: FakeHdfs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A NameNode lists `Mü` before `Ma`: parts that end between two names are of that order."""
+    monkeypatch.setattr("status_tool.sources.hdfs_files.PART_FILES", 2)
+    names = ("Mai", "Müller", "Maß", "Mühle", "Zoë", "Öl", "über", "a", "é", "éa", "éé", "日本", "😀")
+    fake.files = {f"/data/{name}": b"x" for name in names}
+    assert sorted(row["path"] for row in rows(source(fake))) == sorted(fake.files)
 
 
 def test_a_root_inside_what_another_one_leaves_out(fake: FakeHdfs) -> None:
