@@ -50,7 +50,15 @@ from status_tool.vocabulary.ids import origin_id
 from status_tool.vocabulary.names import plain_name
 from status_tool.vocabulary.schema import STATUS_SCHEMA, NewRow, Row
 from status_tool.vocabulary.scope import TableFilter
-from status_tool.vocabulary.selection import LOCAL, TEMPORARY_FOLDERS, Exclusions, by_system, plain_path, root_of
+from status_tool.vocabulary.selection import (
+    LOCAL,
+    TEMPORARY_FOLDERS,
+    Exclusions,
+    by_system,
+    inside,
+    plain_path,
+    root_of,
+)
 from status_tool.vocabulary.state_rows import REPLICATOR, WRITER, ContentRow, FactRow, HeadRow, SegmentRow, UnstampedRow
 from status_tool.vocabulary.states import FactState
 from status_tool.vocabulary.verdicts import Evidence
@@ -718,9 +726,14 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
         )
     if remote:
         options = request.files
+        if request.side == SLAVE:
+            folders = (*folders, *local)
+            exclusions = dataclasses.replace(exclusions, folders=folders)
         endpoint = files_endpoint(settings, options.client, options.load, remote, exclusions, say)
         say(f"querying the NameNode at {endpoint}")
         found = paths_of(endpoint, remote, exclusions, options.load)
+        if request.side == SLAVE:
+            _refuse_shared(local, found)
         absent += [root for root, paths in found.items() if not paths]
         identity = identity_of(settings, endpoint, remote, exclusions, options.load)
         # A name of a service or a mount table is a site file's own, as `localhost` is a host's: the other cluster's
@@ -749,3 +762,13 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
         cluster_key=gathered.header.cluster_key or key,
     )
     return dataclasses.replace(gathered, header=header, sources=(*gathered.sources, *sources))
+
+
+def _refuse_shared(local: Sequence[str], found: Mapping[str, Sequence[str]]) -> None:
+    """Raise `UsageError` if a slave's path in HDFS lies in a local folder: no row tells of which of the two it is."""
+    for folder in local:
+        for root in (root for root, paths in found.items() if any(inside(path, folder) for path in paths)):
+            raise UsageError(
+                f"{root} in HDFS and {LOCAL}{folder} on the local disk have the same paths on the slave, so that a file"
+                " of one could pass for a file of the other: check them in two runs (-f)"
+            )

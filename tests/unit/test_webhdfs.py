@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import sys
 import threading
@@ -27,7 +28,7 @@ from status_tool.clients.hdfs_native import no_process_left
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, RateLimit, WebHdfs
-from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted, OutputError
+from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted, OutputError, UsageError
 from status_tool.gather.hdfs_side import files_endpoint, paths_of
 from status_tool.gather.snapshot import FileOptions, Request, snapshot
 from status_tool.gather.snapshot import _spooled as spooled
@@ -35,6 +36,7 @@ from status_tool.report.progress import Counted, Phase, Progress
 from status_tool.runs.write import write_side
 from status_tool.sources.crc import Layout, crc32c, crc_hex
 from status_tool.sources.hdfs_files import HdfsSource, Part, checked_rows, listed_row, with_content
+from status_tool.sources.interface import Source
 from status_tool.sources.journal import Journal
 from status_tool.sources.spool import read_spool
 from status_tool.spark.session import spark_session
@@ -155,8 +157,9 @@ def source(fake: FakeHdfs, **options: Any) -> HdfsSource:
     return HdfsSource(HdfsEndpoint((fake.url,), "me"), ("/data",), Exclusions(), **options)
 
 
-def rows(source: HdfsSource) -> list[dict[str, Any]]:
-    found = [row for part in source.partitions() for batch in source.read(part) for row in batch.to_pylist()]
+def rows(*sources: Source) -> list[dict[str, Any]]:
+    parts = [(source, part) for source in sources for part in source.partitions()]
+    found = [row for source, part in parts for batch in source.read(part) for row in batch.to_pylist()]
     return [row for row in found if row["kind"] == "file"]
 
 
@@ -703,6 +706,23 @@ def test_a_file_system_is_known_by_its_pool(fake: FakeHdfs) -> None:
         header = snapshot(settings, request, lambda _: None).header
         assert (header.hdfs_pool_id, header.cluster_key) == (pool, key)
         assert fake.requests["GET_BLOCK_LOCATIONS"] == asked
+
+
+def test_a_slaves_files_in_hdfs_do_not_stand_for_those_on_its_disk(
+    fake: FakeHdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--map-path /data=file:/copy` asks for the disk's /copy: HDFS may have one, too, which was taken for it."""
+    monkeypatch.setattr("status_tool.gather.snapshot.TEMPORARY_FOLDERS", ())
+    (tmp_path / "here").write_bytes(b"x")
+    fake.files |= {f"{tmp_path}/lost": b"y"}
+    settings = Settings(SiteConfig({}), webhdfs_option=(fake.url,))
+    whole = Request("slave", 0, hbase=False, hdfs_paths=("/", f"file:{tmp_path}"))
+    found = [row["path"] for row in rows(*snapshot(settings, whole, lambda _: None).sources)]
+    assert sorted(found) == sorted([f"{tmp_path}/here", *({*fake.files} - {f"{tmp_path}/lost"})])
+    for root in (f"{tmp_path}", f"{tmp_path}/lost", f"{tmp_path}/*"):
+        both = replace(whole, hdfs_paths=(root, f"file:{tmp_path}"))
+        with pytest.raises(UsageError, match=re.escape(f"{root} in HDFS and file:{tmp_path}")):
+            snapshot(settings, both, lambda _: None)
 
 
 def test_without_resume_nothing_old_is_used(fake: FakeHdfs, tmp_path: Path) -> None:
