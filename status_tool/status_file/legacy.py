@@ -201,7 +201,8 @@ class LegacyWriter:
         elif self._unchecked:
             what = (
                 f"{counted(self._unchecked, 'file')} without a plain checksum, as of files that are open, unreadable, "
-                f"encrypted or erasure-coded ({_listed(self._example, range(self._unchecked))})"
+                "encrypted, erasure-coded, or listed with two contents "
+                f"({_listed(self._example, range(self._unchecked))})"
             )
         else:
             return
@@ -231,11 +232,10 @@ class LegacyWriter:
 
     def _take_file(self, row: Row) -> None:
         text = f"{row['algorithm']}:{row['checksum']}"
-        if row["algorithm"] is None or row["checksum"] is None or not _CHECKSUM.fullmatch(text):
+        is_plain = row["algorithm"] is not None and row["checksum"] is not None and _CHECKSUM.fullmatch(text)
+        if not is_plain or self._files.setdefault(row["path"], text) != text:
             self._unchecked += 1
             self._example = self._example or row["path"]
-        else:
-            self._files[row["path"]] = text
 
 
 def _listed(first: str, of: Sized) -> str:
