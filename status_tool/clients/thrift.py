@@ -327,13 +327,17 @@ class _Scan:
                     self._refuse_others(start, items)
                     tries = 0
                     yield items
-                    start = items[-1].row + b"\0"
+                    start = self._behind(items[-1].row)
                 return
             except (*SERVER_ERRORS, *_TRANSPORT_ERRORS, ConnectionFailed) as error:
                 tries += 1
                 if tries >= SCAN_ATTEMPTS or _is_final(error):
                     raise _scan_failed(self.endpoint, self.table, error) from None
                 time.sleep(0.2 * 2**tries)
+
+    def _behind(self, row: bytes) -> bytes:
+        """Return where the scan goes on behind a row. In `hbase:meta` a table's regions follow the table's own row."""
+        return row + (b",," if self.table == META and b"," not in row else b"\0")
 
     def _refuse_others(self, start: bytes, items: Sequence[Any]) -> None:
         """Raise `ConnectionFailed` for rows of another scan, which then lacks them: no retry brings them back.

@@ -18,7 +18,13 @@ from thriftpy2.http import THttpServer
 from thriftpy2.protocol import TBinaryProtocolFactory, TCompactProtocolFactory
 from thriftpy2.server import TThreadedServer
 from thriftpy2.thrift import TProcessor
-from thriftpy2.transport import TBufferedTransportFactory, TFramedTransportFactory, TServerSocket, TSSLServerSocket
+from thriftpy2.transport import (
+    TBufferedTransportFactory,
+    TFramedTransportFactory,
+    TServerSocket,
+    TSSLServerSocket,
+    TTransportException,
+)
 
 from status_tool.clients import thrift
 from status_tool.clients.config import Settings, ThriftEndpoint
@@ -26,6 +32,7 @@ from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.thrift import cells_of, connection, scan, scan_pages
 from status_tool.clients.tls import read_trust
 from status_tool.errors import ConnectionFailed
+from status_tool.vocabulary.names import META
 from tests.certificates import certificate
 from tests.lab.waiting import wait_until
 
@@ -174,6 +181,30 @@ def test_rows_are_asked_for_before_the_last_ones_are_handled(
     assert isinstance(rows, Generator)
     rows.close()
     assert handler.calls == ["rows", "rows", "close"]
+
+
+@pytest.mark.parametrize(
+    ("table", "last", "next_start"),
+    [
+        (META, b"orders", b"orders,,"),
+        (META, b"orders,,1.ab.", b"orders,,1.ab.\0"),
+        ("t", b"orders", b"orders\0"),
+    ],
+)
+def test_where_a_scan_goes_on(monkeypatch: pytest.MonkeyPatch, table: str, last: bytes, next_start: bytes) -> None:
+    """Behind the row of a table in hbase:meta come its regions, and only then what begins with its name and a zero."""
+    starts: list[bytes] = []
+
+    def once(self: Any, start: bytes) -> Iterator[list[Any]]:
+        starts.append(start)
+        if len(starts) == 1:
+            yield [hbase.TRowResult(row=last, columns={})]
+            raise TTransportException
+
+    monkeypatch.setattr(thrift._Scan, "_once", once)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    assert len(list(scan(ThriftEndpoint("nowhere", 1), table, b"", None))) == 1
+    assert starts == [b"", next_start]
 
 
 def test_a_server_that_goes_on_failing(
