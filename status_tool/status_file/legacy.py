@@ -30,7 +30,7 @@ from status_tool.vocabulary.verdicts import Evidence
 MAX_JSON_BYTES = 256 << 20
 """The format must be parsed whole; anything bigger belongs in a Parquet status file."""
 _BATCH_ROWS = 65_536
-_COLUMNS = ["kind", "region", "write_ms", "path", "algorithm", "checksum"]
+_COLUMNS = ["kind", "region", "write_ms", "path", "state", "algorithm", "checksum"]
 
 _CHECKSUM = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]*):((?:[0-9A-Fa-f]{2}){1,64})")
 
@@ -232,8 +232,8 @@ class LegacyWriter:
 
     def _take_file(self, row: Row) -> None:
         text = f"{row['algorithm']}:{row['checksum']}"
-        is_plain = row["algorithm"] is not None and row["checksum"] is not None and _CHECKSUM.fullmatch(text)
-        if not is_plain or self._files.setdefault(row["path"], text) != text:
+        is_known = row["algorithm"] is not None and row["checksum"] is not None and row["state"] is None
+        if not (is_known and _CHECKSUM.fullmatch(text)) or self._files.setdefault(row["path"], text) != text:
             self._unchecked += 1
             self._example = self._example or row["path"]
 

@@ -229,6 +229,7 @@ def test_a_file_of_the_original_without_regions_is_asked_for_them(tmp_path: Path
     "changed",
     [
         {"checksum": None, "algorithm": None, "state": "open"},
+        {"state": "open"},
         {"algorithm": f"{ALGORITHM} encrypted"},
         {"algorithm": f"{ALGORITHM} RS-6-3-1024k"},
     ],
