@@ -18,7 +18,7 @@ from status_tool.clients.thrift import Cells
 from status_tool.clients.webhdfs import Load, WebHdfs
 from status_tool.clients.zookeeper import ZooKeeper, content, parse_cluster_key, peer_cluster_id
 from status_tool.errors import ConfigurationError, UsageError
-from status_tool.gather.hdfs_side import files_endpoint, identity_of, mounts_that_lead, paths_of
+from status_tool.gather.hdfs_side import exclusions_of, files_endpoint, identity_of, mounts_that_lead, paths_of
 from status_tool.gather.measured_queues import measure, queue_rows
 from status_tool.gather.queue_backlog import has_lengths, has_same_queues, has_shipped, why_not_shipped
 from status_tool.printable import counted
@@ -52,8 +52,6 @@ from status_tool.vocabulary.schema import STATUS_SCHEMA, NewRow, Row
 from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.selection import (
     LOCAL,
-    TEMPORARY_FOLDERS,
-    Exclusions,
     by_system,
     inside,
     plain_path,
@@ -708,8 +706,7 @@ def apply_shutdown(header: Header, moment: int, whose: str, limit_ms: int) -> He
 
 def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callable[[str], None]) -> Snapshot:
     roots = tuple(root_of(path) for path in request.hdfs_paths or settings.hdfs_paths or ("/",))
-    folders = (*TEMPORARY_FOLDERS, *settings.hbase_folders)
-    exclusions = Exclusions(folders).also(request.files.exclude)
+    exclusions = exclusions_of(settings, request.files.exclude)
     sources: list[Source] = []
     absent: list[str] = []
     key, identity = "", ("", LOCAL_POOL)
@@ -727,8 +724,7 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
     if remote:
         options = request.files
         if request.side == SLAVE:
-            folders = (*folders, *local)
-            exclusions = dataclasses.replace(exclusions, folders=folders)
+            exclusions = dataclasses.replace(exclusions, folders=(*exclusions.folders, *local))
         endpoint = files_endpoint(settings, options.client, options.load, remote, exclusions, say)
         say(f"querying the NameNode at {endpoint}")
         found = paths_of(endpoint, remote, exclusions, options.load)
@@ -746,15 +742,16 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
             HdfsSource(endpoint, remote, exclusions, options.load, options.deep, options.journal, tolerant, seen, led)
         )
     plain = tuple(root.removeprefix(LOCAL) for root in roots)
+    left_out = (*exclusions.folders, *request.files.exclude)
     note = (
-        f"HDFS: {', '.join(plain)} checked; left out: "
-        f"{', '.join((*folders, *request.files.exclude))}, trash, snapshots, staging and temporary files"
+        f"HDFS: {', '.join(plain)} checked; left out: {', '.join(left_out)}, trash, snapshots, staging and temporary "
+        "files"
     )
     header = dataclasses.replace(
         gathered.header,
         hdfs_paths=plain,
         hdfs_absent=tuple(absent),
-        hdfs_left_out=(*folders, *request.files.exclude),
+        hdfs_left_out=left_out,
         hdfs_cluster_id=identity[0],
         hdfs_pool_id=identity[1],
         notices=(*gathered.header.notices, note),

@@ -712,7 +712,7 @@ def test_a_slaves_files_in_hdfs_do_not_stand_for_those_on_its_disk(
     fake: FakeHdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`--map-path /data=file:/copy` asks for the disk's /copy: HDFS may have one, too, which was taken for it."""
-    monkeypatch.setattr("status_tool.gather.snapshot.TEMPORARY_FOLDERS", ())
+    monkeypatch.setattr("status_tool.gather.hdfs_side.TEMPORARY_FOLDERS", ())
     (tmp_path / "here").write_bytes(b"x")
     fake.files |= {f"{tmp_path}/lost": b"y"}
     settings = Settings(SiteConfig({}), webhdfs_option=(fake.url,))
