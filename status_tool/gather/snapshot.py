@@ -275,14 +275,16 @@ def _hbase(
         deadline = max(deadline, time.monotonic() + min(request.wait_s, LEAST_SETTLE_S))
     barrier = state.put_barrier()
     say("waiting until every region server has flushed past the barrier")
-    live = settle(state, zookeeper, barrier, ROLES[request.side], deadline)
+    own_role = ROLES[request.side]
+    live = settle(state, zookeeper, barrier, own_role, deadline)
     # The spool before the table: a tracker puts a file's rows into the table before it deletes the file.
-    flushed = {origin_id(server) for (server, _), has_echoed in state.echoes(barrier).items() if has_echoed}
+    echoes = state.echoes(barrier)
+    flushed = {origin_id(server) for (server, role), has_echoed in echoes.items() if has_echoed and role == own_role}
     spooled = _spooled(settings, gathered.header.cluster_id, flushed)
     # The servers' rows before the heads, which are read last, by `source`: a row vouches for heads that were written
     # before it. Heads read before a row may lack some that it vouches for.
     small = state.descriptors(barrier, spooled)
-    servers = server_rows(small, ROLES[request.side], live)
+    servers = server_rows(small, own_role, live)
     status_table = own_status_table(settings.state_table, _families_of(small))
     if status_table:
         only = dataclasses.replace(request.only, own=request.only.own | {status_table})
