@@ -52,6 +52,7 @@ from status_tool.vocabulary.schema import STATUS_SCHEMA, NewRow, Row
 from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.selection import (
     LOCAL,
+    Exclusions,
     by_system,
     inside,
     plain_path,
@@ -708,14 +709,15 @@ def apply_shutdown(header: Header, moment: int, whose: str, limit_ms: int) -> He
 
 def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callable[[str], None]) -> Snapshot:
     roots = tuple(root_of(path) for path in request.hdfs_paths or settings.hdfs_paths or ("/",))
-    exclusions = exclusions_of(settings, request.files.exclude)
+    on_disk = Exclusions().also(request.files.exclude)
     sources: list[Source] = []
     absent: list[str] = []
     key, identity = "", ("", LOCAL_POOL)
     local, remote = by_system(roots)
+    exclusions = exclusions_of(settings, request.files.exclude) if remote else on_disk
     if local:
         deep = request.files.deep or request.files.deep_local
-        disk = LocalSource(local, exclusions, request.files.layout or Layout(), deep)
+        disk = LocalSource(local, on_disk, request.files.layout or Layout(), deep)
         sources.append(disk)
         absent += disk.absent()
         key = f"{LOCAL}{','.join(local)}"
