@@ -11,6 +11,13 @@ from typing import Any, Generic, TypeVar
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.patience import Patience
 
+_SIGNED = bytes(byte ^ 0x80 for byte in range(256))
+
+
+def order_of(name: str) -> bytes:
+    """Return the key by which HDFS sorts the names in a folder: Java's bytes are signed, so `é` comes before `a`."""
+    return name.encode().translate(_SIGNED)
+
 
 class FileClient(ABC):
     """A client for many threads. Calls raise `ConnectionFailed`, and `Refused` for what concerns the path alone."""

@@ -11,6 +11,7 @@ import gc
 import importlib
 import io
 import socket
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -53,6 +54,9 @@ _BUFFER_BYTES = 1 << 16
 _COLLECT_AFTER = 50_000
 """Rows come and go by the million, without cycles: looking for these after each 700 objects takes a quarter of the CPU
 time of reading."""
+_OPENING = threading.Lock()
+_HIGHEST: dict[str, int] = {}
+"""Number of the newest scanner by the address of a Thrift server over HTTP: each server counts from 0."""
 _TRANSPORT_ERRORS = (TException, ProtocolError, OSError, EOFError)
 _hbase: Any = importlib.import_module("Hbase_thrift")  # generated when happybase is imported
 SERVER_ERRORS = (_hbase.IOError, _hbase.IllegalArgument, _hbase.AlreadyExists)
@@ -323,13 +327,17 @@ class _Scan:
                     self._refuse_others(start, items)
                     tries = 0
                     yield items
-                    start = items[-1].row + b"\0"
+                    start = self._behind(items[-1].row)
                 return
             except (*SERVER_ERRORS, *_TRANSPORT_ERRORS, ConnectionFailed) as error:
                 tries += 1
                 if tries >= SCAN_ATTEMPTS or _is_final(error):
                     raise _scan_failed(self.endpoint, self.table, error) from None
                 time.sleep(0.2 * 2**tries)
+
+    def _behind(self, row: bytes) -> bytes:
+        """Return where the scan goes on behind a row. In `hbase:meta` a table's regions follow the table's own row."""
+        return row + (b",," if self.table == META and b"," not in row else b"\0")
 
     def _refuse_others(self, start: bytes, items: Sequence[Any]) -> None:
         """Raise `ConnectionFailed` for rows of another scan, which then lacks them: no retry brings them back.
@@ -339,10 +347,24 @@ class _Scan:
         if self.table == META:  # its rows are not in the order of their bytes (`MetaCellComparator`)
             return
         if items[0].row < start or items[-1].row < items[0].row or (self.stop and items[-1].row >= self.stop):
-            raise ConnectionFailed(
-                f"the HBase Thrift server at {self.endpoint} sent rows of another scan of a table: it was restarted, "
-                "or there are several behind this address; run again, with --thrift HOST:PORT of a single one"
-            )
+            raise _other_server(self.endpoint, "sent rows of another scan of a table")
+
+    def _opened(self, client: _Client, start: bytes) -> int:
+        """Return the number of a new scanner.
+
+        Raises `ConnectionFailed` over HTTP if it is no higher than the one before, as of a server that was restarted or
+        of another one: its answer to our scanner's number is of a scan of its own, and may be the end of that.
+        """
+        scan = _hbase.TScan(startRow=start, stopRow=self.stop, columns=self.columns, caching=SCAN_ROWS)
+        open_scanner = partial(client.scannerOpenWithScan, self.table.encode(), scan, {})
+        if not self.endpoint.http:
+            return int(open_scanner())
+        with _OPENING:
+            before, number = _HIGHEST.get(str(self.endpoint), -1), int(open_scanner())
+            _HIGHEST[str(self.endpoint)] = number
+        if number <= before:
+            raise _other_server(self.endpoint, f"has opened scanner {number} after {before}")
+        return number
 
     def _once(self, start: bytes) -> Iterator[list[Any]]:
         """Yield the answers of one scanner, none of them empty.
@@ -352,8 +374,7 @@ class _Scan:
         opened = connect(self.endpoint, service=self.service)
         try:
             client: _Client = opened.client
-            scan = _hbase.TScan(startRow=start, stopRow=self.stop, columns=self.columns, caching=SCAN_ROWS)
-            scanner = client.scannerOpenWithScan(self.table.encode(), scan, {})
+            scanner = self._opened(client, start)
             ask = partial(client.ask, _NEXT, id=scanner, nbRows=SCAN_ROWS)
             ask()
             while items := client.answer(_NEXT):
@@ -369,6 +390,13 @@ class _Scan:
         finally:
             with contextlib.suppress(Exception):
                 opened.close()
+
+
+def _other_server(endpoint: ThriftEndpoint, sign: str) -> ConnectionFailed:
+    return ConnectionFailed(
+        f"the HBase Thrift server at {endpoint} {sign}: it was restarted, or there are several behind this address; "
+        "run again, with --thrift HOST:PORT of a single one"
+    )
 
 
 def _is_final(error: BaseException) -> bool:

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
+from status_tool.clients.file_client import order_of
 from status_tool.clients.hdfs_native import Hdfs
 from status_tool.clients.hdfscli import Refused
 
@@ -87,7 +88,7 @@ class Walk:
             return Page(spot, [], refusal=refusal)
         last = entries[-1]["pathSuffix"] if entries else ""
         if spot.upto is not None:
-            wanted = [entry for entry in entries if entry["pathSuffix"].encode() <= spot.upto.encode()]
+            wanted = [entry for entry in entries if order_of(entry["pathSuffix"]) <= order_of(spot.upto)]
             remaining, entries = remaining if len(wanted) == len(entries) else 0, wanted
         if more := bool(remaining):
             following = Spot(spot.folder, last, spot.upto)

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from urllib3.exceptions import HTTPError
 
-from status_tool.clients.file_client import FileClient, SharedClients
+from status_tool.clients.file_client import FileClient, SharedClients, order_of
 from status_tool.clients.hdfscli import (
     BUSY,
     Failover,
@@ -134,7 +134,7 @@ class WebHdfs(FileClient):
         """The index of the NameNode that is tried first."""
         self._batched = True
         self._failed: dict[str, float] = {}
-        self._no_observers = set[int]()
+        self._actives = set[int]()
 
     def _status(self, path: str) -> dict[str, Any]:
         """Request GETFILESTATUS; raises `Refused` if there is nothing at the path."""
@@ -157,7 +157,7 @@ class WebHdfs(FileClient):
             else:
                 return listing["partialListing"]["FileStatuses"]["FileStatus"], listing["remainingEntries"]
         entries = self._ask("LISTSTATUS", path)["FileStatuses"]["FileStatus"]
-        return [e for e in entries if not after or e["pathSuffix"].encode() > after.encode()], 0
+        return [e for e in entries if not after or order_of(e["pathSuffix"]) > order_of(after)], 0
 
     def pool_id(self, path: str) -> str:
         """Return the id of the block pool that a file's content is in; empty if it is not told, as by most HttpFS."""
@@ -288,19 +288,19 @@ class WebHdfs(FileClient):
             raise _DataNodeFailed(host, f"{urlsplit(location).netloc} (HTTP {response.status})")
         raise refusal_of(response.status, data)
 
-    def _is_observer(self, at: int) -> bool:
-        """Return True for an observer NameNode, if it tells.
+    def _refuse_lagging(self, at: int) -> None:
+        """Raise `Failover` for an observer NameNode or a standby, if it tells.
 
-        It answers reads (`NameNodeHAContext.allowStaleReads`) with a namespace that may lag, and WebHDFS carries no
-        state id by which Hadoop's own client is made to wait.
+        An observer, and a standby with `dfs.ha.allow.stale.reads`, answers reads with a namespace that may lag
+        (`NameNodeHAContext.allowStaleReads`), and WebHDFS carries no state id by which Hadoop's own client is made to
+        wait.
         """
-        if at in self._no_observers:
-            return False
-        status = self._namenodes[at].bean(NAMENODE_STATUS) or {}
-        if status.get("State") == "observer":
-            return True
-        self._no_observers.add(at)
-        return False
+        if at in self._actives:
+            return
+        state = (self._namenodes[at].bean(NAMENODE_STATUS) or {}).get("State")
+        if state in ("observer", "standby"):
+            raise Failover(f"{self.endpoint.urls[at]} is {state}, not active")
+        self._actives.add(at)
 
     def _ask(self, op: str, path: str, **params: Any) -> dict[str, Any]:
         """Return the NameNode's JSON.
@@ -312,8 +312,7 @@ class WebHdfs(FileClient):
             at = self.active
             try:
                 self._limit.wait()
-                if self._is_observer(at):
-                    raise Failover(f"{self.endpoint.urls[at]} is an observer")
+                self._refuse_lagging(at)
                 return self._namenodes[at].ask(op, path, **params)
             except Failover as failure:
                 # Several threads fail at once: only the first switches, or they would pass over the active one.

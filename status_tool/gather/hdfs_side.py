@@ -28,7 +28,7 @@ from status_tool.sources.hdfs_files import (
     pool_of,
     refusals_end_the_run,
 )
-from status_tool.vocabulary.selection import Exclusions, is_glob
+from status_tool.vocabulary.selection import TEMPORARY_FOLDERS, Exclusions, is_glob
 
 NAMENODE_INFO = "Hadoop:service=NameNode,name=NameNodeInfo"
 _NO_RPC = (
@@ -40,6 +40,11 @@ _A_VIEW = (
     "out, or name the HDFS behind it by --webhdfs http://HOST:PORT"
 )
 _WEB_ONLY = "--hdfs-client native goes by the site files' RPC addresses, not by --webhdfs: leave one of them out"
+
+
+def exclusions_of(settings: Settings, exclude: Sequence[str]) -> Exclusions:
+    """Return what a listing leaves out: HBase's root, temporary files, and what `--exclude` names."""
+    return Exclusions((*TEMPORARY_FOLDERS, *settings.hbase_folders)).also(exclude)
 
 
 def files_endpoint(

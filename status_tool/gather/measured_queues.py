@@ -20,7 +20,7 @@ from status_tool.sources.wals import Extent, WalFolder, Writer
 from status_tool.vocabulary.ids import origin_id
 from status_tool.vocabulary.schema import NewRow, Row
 from status_tool.vocabulary.selection import plain_path
-from status_tool.vocabulary.state_rows import HeadRow
+from status_tool.vocabulary.state_rows import HeadRow, range_of
 
 NEW_WAL_MS = 60_000
 """A WAL that was opened since, by its server's clock, may not exist yet."""
@@ -171,8 +171,7 @@ def queue_rows(settings: Settings, zookeeper: ZooKeeper) -> tuple[list[NewRow], 
 def heads_of(settings: Settings, servers: Iterable[str]) -> Iterator[Row]:
     """The heads of region servers in the state table; none where it cannot be read."""
     origins = {origin_id(server) for server in servers}
-    kind = HeadRow.TYPE.encode()
     with suppress(ConfigurationError, ConnectionFailed):
-        for row in codec.heads(scan(settings.thrift(), settings.state_table, kind, bytes([kind[0] + 1]))):
+        for row in codec.heads(scan(settings.thrift(), settings.state_table, *range_of(HeadRow.TYPE))):
             if row["origin"] in origins:
                 yield row

@@ -18,7 +18,7 @@ from status_tool.clients.thrift import Cells
 from status_tool.clients.webhdfs import Load, WebHdfs
 from status_tool.clients.zookeeper import ZooKeeper, content, parse_cluster_key, peer_cluster_id
 from status_tool.errors import ConfigurationError, UsageError
-from status_tool.gather.hdfs_side import files_endpoint, identity_of, mounts_that_lead, paths_of
+from status_tool.gather.hdfs_side import exclusions_of, files_endpoint, identity_of, mounts_that_lead, paths_of
 from status_tool.gather.measured_queues import measure, queue_rows
 from status_tool.gather.queue_backlog import has_lengths, has_same_queues, has_shipped, why_not_shipped
 from status_tool.printable import counted
@@ -50,7 +50,14 @@ from status_tool.vocabulary.ids import origin_id
 from status_tool.vocabulary.names import plain_name
 from status_tool.vocabulary.schema import STATUS_SCHEMA, NewRow, Row
 from status_tool.vocabulary.scope import TableFilter
-from status_tool.vocabulary.selection import LOCAL, TEMPORARY_FOLDERS, Exclusions, by_system, plain_path, root_of
+from status_tool.vocabulary.selection import (
+    LOCAL,
+    Exclusions,
+    by_system,
+    inside,
+    plain_path,
+    root_of,
+)
 from status_tool.vocabulary.state_rows import REPLICATOR, WRITER, ContentRow, FactRow, HeadRow, SegmentRow, UnstampedRow
 from status_tool.vocabulary.states import FactState
 from status_tool.vocabulary.verdicts import Evidence
@@ -269,14 +276,16 @@ def _hbase(
         deadline = max(deadline, time.monotonic() + min(request.wait_s, LEAST_SETTLE_S))
     barrier = state.put_barrier()
     say("waiting until every region server has flushed past the barrier")
-    live = settle(state, zookeeper, barrier, ROLES[request.side], deadline)
+    own_role = ROLES[request.side]
+    live = settle(state, zookeeper, barrier, own_role, deadline)
     # The spool before the table: a tracker puts a file's rows into the table before it deletes the file.
-    flushed = {origin_id(server) for (server, _), has_echoed in state.echoes(barrier).items() if has_echoed}
+    echoes = state.echoes(barrier)
+    flushed = {origin_id(server) for (server, role), has_echoed in echoes.items() if has_echoed and role == own_role}
     spooled = _spooled(settings, gathered.header.cluster_id, flushed)
     # The servers' rows before the heads, which are read last, by `source`: a row vouches for heads that were written
     # before it. Heads read before a row may lack some that it vouches for.
     small = state.descriptors(barrier, spooled)
-    servers = server_rows(small, ROLES[request.side], live)
+    servers = server_rows(small, own_role, live)
     status_table = own_status_table(settings.state_table, _families_of(small))
     if status_table:
         only = dataclasses.replace(request.only, own=request.only.own | {status_table})
@@ -700,15 +709,15 @@ def apply_shutdown(header: Header, moment: int, whose: str, limit_ms: int) -> He
 
 def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callable[[str], None]) -> Snapshot:
     roots = tuple(root_of(path) for path in request.hdfs_paths or settings.hdfs_paths or ("/",))
-    folders = (*TEMPORARY_FOLDERS, *settings.hbase_folders)
-    exclusions = Exclusions(folders).also(request.files.exclude)
+    on_disk = Exclusions().also(request.files.exclude)
     sources: list[Source] = []
     absent: list[str] = []
     key, identity = "", ("", LOCAL_POOL)
     local, remote = by_system(roots)
+    exclusions = exclusions_of(settings, request.files.exclude) if remote else on_disk
     if local:
         deep = request.files.deep or request.files.deep_local
-        disk = LocalSource(local, exclusions, request.files.layout or Layout(), deep)
+        disk = LocalSource(local, on_disk, request.files.layout or Layout(), deep)
         sources.append(disk)
         absent += disk.absent()
         key = f"{LOCAL}{','.join(local)}"
@@ -718,9 +727,13 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
         )
     if remote:
         options = request.files
+        if request.side == SLAVE:
+            exclusions = dataclasses.replace(exclusions, folders=(*exclusions.folders, *local))
         endpoint = files_endpoint(settings, options.client, options.load, remote, exclusions, say)
         say(f"querying the NameNode at {endpoint}")
         found = paths_of(endpoint, remote, exclusions, options.load)
+        if request.side == SLAVE:
+            _refuse_shared(local, found)
         absent += [root for root, paths in found.items() if not paths]
         identity = identity_of(settings, endpoint, remote, exclusions, options.load)
         # A name of a service or a mount table is a site file's own, as `localhost` is a host's: the other cluster's
@@ -733,15 +746,16 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
             HdfsSource(endpoint, remote, exclusions, options.load, options.deep, options.journal, tolerant, seen, led)
         )
     plain = tuple(root.removeprefix(LOCAL) for root in roots)
+    left_out = (*exclusions.folders, *request.files.exclude)
     note = (
-        f"HDFS: {', '.join(plain)} checked; left out: "
-        f"{', '.join((*folders, *request.files.exclude))}, trash, snapshots, staging and temporary files"
+        f"HDFS: {', '.join(plain)} checked; left out: {', '.join(left_out)}, trash, snapshots, staging and temporary "
+        "files"
     )
     header = dataclasses.replace(
         gathered.header,
         hdfs_paths=plain,
         hdfs_absent=tuple(absent),
-        hdfs_left_out=(*folders, *request.files.exclude),
+        hdfs_left_out=left_out,
         hdfs_cluster_id=identity[0],
         hdfs_pool_id=identity[1],
         notices=(*gathered.header.notices, note),
@@ -749,3 +763,13 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
         cluster_key=gathered.header.cluster_key or key,
     )
     return dataclasses.replace(gathered, header=header, sources=(*gathered.sources, *sources))
+
+
+def _refuse_shared(local: Sequence[str], found: Mapping[str, Sequence[str]]) -> None:
+    """Raise `UsageError` if a slave's path in HDFS lies in a local folder: no row tells of which of the two it is."""
+    for folder in local:
+        for root in (root for root, paths in found.items() if any(inside(path, folder) for path in paths)):
+            raise UsageError(
+                f"{root} in HDFS and {LOCAL}{folder} on the local disk have the same paths on the slave, so that a file"
+                " of one could pass for a file of the other: check them in two runs (-f)"
+            )

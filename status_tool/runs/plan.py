@@ -12,7 +12,7 @@ from status_tool.clients.config import Settings
 from status_tool.clients.hdfs_native import Hdfs, RpcEndpoint
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import ConnectionFailed
-from status_tool.gather.hdfs_side import files_endpoint, impatient
+from status_tool.gather.hdfs_side import exclusions_of, files_endpoint, impatient
 from status_tool.gather.peer_topology import what_is_shipped
 from status_tool.gather.snapshot import Request, with_shutdown
 from status_tool.printable import duration, iso
@@ -25,7 +25,7 @@ from status_tool.sources.hdfs_files import expand, refusals_end_the_run
 from status_tool.sources.state_table import StateTable, now_ms
 from status_tool.status_file.reader import open_status
 from status_tool.vocabulary.header import BY_OPTION, MASTER, SLAVE, Header
-from status_tool.vocabulary.selection import LOCAL, TEMPORARY_FOLDERS, Exclusions, by_system
+from status_tool.vocabulary.selection import LOCAL, by_system
 
 MOST_SUMMARIES = 20
 """GETCONTENTSUMMARY walks a folder on the NameNode: it is asked for no more paths than this, and not for the root."""
@@ -122,7 +122,7 @@ def _hdfs(settings: Settings, request: Request, *, summaries: bool = True) -> It
     yield from (Step("files", LOCAL + path) for path in local)
     if not roots:
         return
-    exclusions = Exclusions((*TEMPORARY_FOLDERS, *settings.hbase_folders)).also(files.exclude)
+    exclusions = exclusions_of(settings, files.exclude)
     endpoint = files_endpoint(settings, files.client, files.load, roots, exclusions, lambda _: None)
     how = ", by Hadoop's own client" if isinstance(endpoint, RpcEndpoint) else ""
     yield Step("NameNodes", f"{endpoint}{how}")

@@ -29,7 +29,7 @@ from status_tool.rules.peers import (
     withheld,
 )
 from status_tool.rules.queue_proofs import QueueFacts, queue_facts
-from status_tool.rules.sides import asked_filter, cannot_report, is_pruned, recorded_filter, same_hdfs
+from status_tool.rules.sides import LOCAL_POOL, asked_filter, cannot_report, is_pruned, recorded_filter, same_hdfs
 from status_tool.rules.tables import local_families, replicated_families
 from status_tool.rules.witnessed import witness_facts
 from status_tool.vocabulary.header import Header
@@ -208,6 +208,7 @@ def question_of(
     peer = _peer(master, slave.header, scope)
     scope = _narrowed(scope, header, slave.header)
     _refuse_same_hdfs(header, slave.header, scope)
+    _refuse_other_disk(slave.header, scope)
     refuse_pruned(header, slave.header, scope)
     queues = _queue_facts(master, peer, scope, slave.header.state_since_ms) if peer else QueueFacts()
     if peer and header.witnesses:
@@ -359,6 +360,18 @@ def _refuse_same_hdfs(master: Header, slave: Header, scope: Scope) -> None:
             f"{slave.hdfs_pool_id}), so its files would be compared with themselves: check that fs.defaultFS in the "
             "site files, or --webhdfs, names this side's own NameNodes, or check the HBase half alone with --only hbase"
         )
+
+
+def _refuse_other_disk(slave: Header, scope: Scope) -> None:
+    """Raise `UsageError` if the slave's disk is meant and FILE2 has not read it: HDFS may have the same paths."""
+    if not (scope.offline and scope.check_hdfs) or slave.hdfs_pool_id == LOCAL_POOL:
+        return
+    for master, there in scope.path_map.pairs:
+        if there.startswith(LOCAL) and there.removeprefix(LOCAL) not in slave.hdfs_left_out:
+            raise UsageError(
+                f"--map-path {master}={there} leads to the slave's disk, and FILE2 is of the slave's HDFS: write it "
+                f"again with {there} in its paths (run -o FILE2 -f PATHS)"
+            )
 
 
 def _queue_facts(master: SideFacts, peer: PeerFacts, scope: Scope, slave_since_ms: int | None = None) -> QueueFacts:

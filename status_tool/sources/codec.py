@@ -281,6 +281,7 @@ def contents(
     With `existing`, for a master: `content` of a region that is gone and had store files of replicated families.
     """
     first, names = "", frozenset[bytes]()
+    read_ms = existing.until_ms if existing else keeping.read_ms
     replicates = {
         table.encode(): _part("r", sorted(families))
         for table, families in (existing.replicated if existing else {}).items()
@@ -300,16 +301,17 @@ def contents(
         is_seen = _is_seen(cells, existing)
         table = text(cells, ContentRow.TABLE)
         name = table or ""
-        tenures = (parse_tenure(value, _origin_of(name)) for name, value in columns.items())
-        known = (tenure for tenure in tenures if tenure)
-        life = life_of(known, replicated_only=existing is not None, is_seen=is_seen)
+        tenures = [parse_tenure(value, _origin_of(name)) for name, value in columns.items()]
+        life = life_of(filter(None, tenures), replicated_only=existing is not None, is_seen=is_seen)
         base: NewRow = {"kind": "fact", "table": table, "region": region}
         if existing:
             families = existing.replicated.get(name, frozenset())
-            lazy_ms = existing.until_ms if not is_gone and _replicates_less(life, families) else None
+            lazy_ms = read_ms if not is_gone and _replicates_less(life, families) else None
         else:
-            lazy_ms = keeping.read_ms if _keeps_less(life, keeping.by_table.get(name, {})) else None
-        if (changed_ms := latest(life.changed_ms, lazy_ms)) is not None:
+            lazy_ms = read_ms if _keeps_less(life, keeping.by_table.get(name, {})) else None
+        # Nobody knows what it opened with in one that cannot be read. A single one follows none.
+        unread_ms = read_ms if len(tenures) > 1 and None in tenures else None
+        if (changed_ms := latest(life.changed_ms, lazy_ms, unread_ms)) is not None:
             yield base | {"state": FactState.CHANGED, "write_ms": changed_ms}
         if existing and life.loaded_ms is not None:
             yield base | {"state": FactState.BULK_LOAD, "write_ms": life.loaded_ms}

@@ -30,7 +30,7 @@ from status_tool.vocabulary.verdicts import Evidence
 MAX_JSON_BYTES = 256 << 20
 """The format must be parsed whole; anything bigger belongs in a Parquet status file."""
 _BATCH_ROWS = 65_536
-_COLUMNS = ["kind", "region", "write_ms", "path", "algorithm", "checksum"]
+_COLUMNS = ["kind", "region", "write_ms", "path", "state", "algorithm", "checksum"]
 
 _CHECKSUM = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]*):((?:[0-9A-Fa-f]{2}){1,64})")
 
@@ -201,7 +201,8 @@ class LegacyWriter:
         elif self._unchecked:
             what = (
                 f"{counted(self._unchecked, 'file')} without a plain checksum, as of files that are open, unreadable, "
-                f"encrypted or erasure-coded ({_listed(self._example, range(self._unchecked))})"
+                "encrypted, erasure-coded, or listed with two contents "
+                f"({_listed(self._example, range(self._unchecked))})"
             )
         else:
             return
@@ -231,11 +232,10 @@ class LegacyWriter:
 
     def _take_file(self, row: Row) -> None:
         text = f"{row['algorithm']}:{row['checksum']}"
-        if row["algorithm"] is None or row["checksum"] is None or not _CHECKSUM.fullmatch(text):
+        is_known = row["algorithm"] is not None and row["checksum"] is not None and row["state"] is None
+        if not (is_known and _CHECKSUM.fullmatch(text)) or self._files.setdefault(row["path"], text) != text:
             self._unchecked += 1
             self._example = self._example or row["path"]
-        else:
-            self._files[row["path"]] = text
 
 
 def _listed(first: str, of: Sized) -> str:

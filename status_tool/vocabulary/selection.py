@@ -69,7 +69,7 @@ def by_system(paths: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def read_path_file(text: str, name: str) -> tuple[str, ...]:
     """Return the roots of a `-f` file as they are written: one per line, `#` comments."""
-    lines = [line.strip() for line in text.splitlines()]
+    lines = [line.strip(" \t\r") for line in text.split("\n")]  # Only these: a name may hold any other line end.
     lines = [line for line in lines if line and not line.startswith("#")]
     for line in lines:
         if not line.startswith(("/", "hdfs:", "webhdfs:", "viewfs:", LOCAL)):

@@ -251,6 +251,18 @@ def test_deep_reads_every_file_of_a_local_slave(tmp_path: Path, deep: bool) -> N
     assert (row["crc32c"] is not None) is deep
 
 
+def test_the_path_of_hbases_root_is_an_ordinary_one_on_a_disk(tmp_path: Path) -> None:
+    """HBase's root is in HDFS: nobody would ask for what lies under the same path here."""
+    (tmp_path / "hbase").mkdir()
+    (tmp_path / "hbase" / "f").write_bytes(b"x")
+    settings = Settings(SiteConfig({"hbase.rootdir": f"hdfs://nn{tmp_path}/hbase"}))
+    gathered = snapshot(settings, Request("master", 0, hbase=False, hdfs_paths=(f"file:{tmp_path}",)), lambda _: None)
+    (disk,) = gathered.sources
+    assert isinstance(disk, LocalSource)
+    assert [row["path"] for row in rows(disk)] == [f"{tmp_path}/hbase/f"]
+    assert gathered.header.hdfs_left_out == ("/tmp",)
+
+
 def test_the_plan_of_a_check_is_that_of_its_run(tmp_path: Path) -> None:
     """It names the slave's roots, and is refused where the run is."""
     with StatusWriter(tmp_path / "f.status", Header("master", "m", 2, 1, half="hdfs", hdfs_paths=("/f",))):

@@ -89,6 +89,20 @@ def test_a_file2_that_may_lack_files_of_the_slave(held: tuple[str, ...], left_ou
     assert not any("FILE2" in one for one in question(facts(peer()), replace(scope, offline=False), slave).notices)
 
 
+@pytest.mark.parametrize(
+    ("pool", "left_out", "is_refused"),
+    [("file:", (), False), ("BP-1", ("/tmp", "/copy"), False), ("BP-1", ("/tmp",), True), ("", (), True)],
+)
+def test_a_file2_of_hdfs_tells_nothing_of_the_slaves_disk(
+    pool: str, left_out: tuple[str, ...], is_refused: bool
+) -> None:
+    """HDFS may have a folder of the same path. FILE2 of both leaves that out."""
+    slave = SideFacts(replace(SLAVE, hdfs_paths=("/",), hdfs_left_out=left_out, hdfs_pool_id=pool))
+    scope = Scope(check_hbase=False, offline=True, path_map=PathMap.parse(["/data=file:/copy"]))
+    with pytest.raises(UsageError, match="FILE2 is of the slave's HDFS") if is_refused else nullcontext():
+        question(facts(peer()), scope, slave)
+
+
 def test_a_peer_that_may_lead_here_is_asked_of_the_tables_in_scope() -> None:
     """What it alone ships would be taken for what no peer ships."""
     narrow = peer(replicate_all=False, table_cfs={"a": None})

@@ -131,6 +131,7 @@ def test_path_map() -> None:
 def test_roots() -> None:
     """With and without scheme, local ones kept apart."""
     roots = read_path_file("# all\n\nhdfs://nn:8020/a/ \n/b c\nfile:///d/*\n", "f")
+    assert read_path_file("/one/\u2028/name\n/a\x0b\n", "f") == ("/one/\u2028/name", "/a\x0b")
     assert roots == ("hdfs://nn:8020/a/", "/b c", "file:///d/*")
     assert tuple(map(root_of, roots)) == ("/a", "/b c", "file:/d/*")
     assert outermost(["/a/b", "/a", "/ab", "/a"]) == ["/a", "/ab"]

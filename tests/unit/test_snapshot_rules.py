@@ -310,6 +310,18 @@ def test_a_growing_file_is_left_out_only_of_a_server_whose_flush_has_put_it_into
     assert cluster.flushed == {origin_id(OLD)}
 
 
+def test_the_echo_of_a_servers_writes_says_nothing_of_what_it_applied(cluster: Cluster) -> None:
+    """Its trackers flush one after the other: a slave's that is killed in between has its last records in a file."""
+
+    def echoed() -> None:
+        cluster.echo(OLD, role="r")
+        cluster.echo(OTHER)
+
+    cluster.before["sync"] = echoed
+    gathered(cluster, SLAVE, wait_s=0.0)
+    assert cluster.flushed == {origin_id(OLD)}
+
+
 def test_the_echo_of_a_later_run_counts_whenever_it_comes(cluster: Cluster) -> None:
     """That run's barrier has replaced ours, and its descriptors ours, while the spool is read."""
 

@@ -406,6 +406,9 @@ def held_by(*tenures: str | bytes, server: int = 1) -> Cells:
     return {name: cell(value) for name, value in zip(columns, values, strict=True)} | {column(b"t"): cell(b"t")}
 
 
+KEEPING_AT_9 = codec.Keeping({}, 9)
+
+
 def contents(cells: Cells, *known: Any, **more: Any) -> list[dict[str, Any]]:
     """The facts of such a row of region 00."""
     return list(codec.contents([(b"f00", cells)], *known, **more))
@@ -420,6 +423,16 @@ def test_regions_that_are_gone_are_known_by_the_first_bytes_of_their_names() -> 
     found = list(codec.contents(rows, existing))
     assert [(row["region"], row["state"]) for row in found] == [(names[0], "content"), (names[-1], "content")]
     assert existing.beginning_with("7") == frozenset()
+
+
+@pytest.mark.parametrize("known", [{"existing": codec.Existing(codec.packed(["00"]), 9)}, {"keeping": KEEPING_AT_9}])
+@pytest.mark.parametrize("damage", ['"s":9', '"r":["f"]', "}"])
+def test_a_tenure_that_cannot_be_read_is_not_taken_for_none(known: dict[str, Any], damage: str) -> None:
+    """The region may have opened then with other files than it was closed with before."""
+    earlier, later = (f'{{"o":{o},"t":5,"s":9,"c":9,"r":["f"],"a":{{}},"b":{{}}}}' for o in (1, 11))
+    assert contents(held_by(earlier, later), **known) == []
+    found = contents(held_by(earlier, later.replace(damage, "?")), **known)
+    assert [(row["state"], row["write_ms"]) for row in found] == [("changed", 9)]
 
 
 @pytest.mark.parametrize("crashed", [frozenset[int](), frozenset({7})])

@@ -229,6 +229,7 @@ def test_a_file_of_the_original_without_regions_is_asked_for_them(tmp_path: Path
     "changed",
     [
         {"checksum": None, "algorithm": None, "state": "open"},
+        {"state": "open"},
         {"algorithm": f"{ALGORITHM} encrypted"},
         {"algorithm": f"{ALGORITHM} RS-6-3-1024k"},
     ],
@@ -242,6 +243,14 @@ def test_a_file_that_the_format_cannot_express_is_not_left_out(tmp_path: Path, c
     assert "2 files without a plain checksum" in str(refused.value)
     assert "(/x, …); write a Parquet FILE" in str(refused.value)
     assert json.loads(path.read_text()) == DOCUMENT
+
+
+def test_a_path_that_was_listed_with_two_contents_is_not_left_out(tmp_path: Path) -> None:
+    """As a file in HDFS and one on the local disk: the later one would have taken the other's place."""
+    known = {**FILE, "algorithm": ALGORITHM, "checksum": MD5}
+    writer = LegacyWriter(tmp_path / "f.json", replace(HEADER, half="hdfs"))
+    with pytest.raises(OutputError, match=r"1 file without a plain checksum"), writer:
+        writer.write(batch(known, known, {**known, "checksum": MD5[::-1]}))
 
 
 def test_a_path_that_was_not_there_is_not_left_out(tmp_path: Path) -> None:

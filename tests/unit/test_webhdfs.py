@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import sys
 import threading
@@ -27,7 +28,7 @@ from status_tool.clients.hdfs_native import no_process_left
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, RateLimit, WebHdfs
-from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted, OutputError
+from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted, OutputError, UsageError
 from status_tool.gather.hdfs_side import files_endpoint, paths_of
 from status_tool.gather.snapshot import FileOptions, Request, snapshot
 from status_tool.gather.snapshot import _spooled as spooled
@@ -35,6 +36,7 @@ from status_tool.report.progress import Counted, Phase, Progress
 from status_tool.runs.write import write_side
 from status_tool.sources.crc import Layout, crc32c, crc_hex
 from status_tool.sources.hdfs_files import HdfsSource, Part, checked_rows, listed_row, with_content
+from status_tool.sources.interface import Source
 from status_tool.sources.journal import Journal
 from status_tool.sources.spool import read_spool
 from status_tool.spark.session import spark_session
@@ -46,6 +48,11 @@ from tests.pair import REPOSITORY
 
 PAGE = 3
 ALGORITHM = "MD5-of-0MD5-of-512CRC32C"
+
+
+def signed(name: str) -> list[int]:
+    """Return a name's bytes as Java has them: HDFS sorts by these (`DFSUtilClient.compareBytes`)."""
+    return [byte - 256 if byte > 127 else byte for byte in name.encode()]
 
 
 @dataclass
@@ -85,7 +92,8 @@ class FakeHdfs:
             return 403, {"RemoteException": {"exception": "AccessControlException", "message": "Permission denied"}}
         if op == "LISTSTATUS_BATCH" and path in self.meet:
             self.meet[path].wait(20)
-        names = sorted({p[len(path.rstrip("/")) + 1 :].split("/")[0] for p in self.files if self.below(p, path)})
+        below = {p[len(path.rstrip("/")) + 1 :].split("/")[0] for p in self.files if self.below(p, path)}
+        names = sorted(below, key=signed)
         if path not in self.files and not names:
             return 404, {"RemoteException": {"exception": "FileNotFoundException", "message": "not there"}}
         if op == "GETFILESTATUS":
@@ -107,7 +115,8 @@ class FakeHdfs:
         entries = [self.status(f"{path.rstrip('/')}/{name}", name) for name in names] or [self.status(path, "")]
         if op == "LISTSTATUS":
             return 200, {"FileStatuses": {"FileStatus": entries}}
-        left = [e for e in entries if not query.get("startAfter") or e["pathSuffix"] > query["startAfter"][0]]
+        after = query.get("startAfter", [""])[0]
+        left = [e for e in entries if not after or signed(e["pathSuffix"]) > signed(after)]
         page = 0 if path == self.cut else PAGE
         listing = {"FileStatuses": {"FileStatus": left[:page]}}
         return 200, {"DirectoryListing": {"partialListing": listing, "remainingEntries": max(0, len(left) - page)}}
@@ -148,8 +157,9 @@ def source(fake: FakeHdfs, **options: Any) -> HdfsSource:
     return HdfsSource(HdfsEndpoint((fake.url,), "me"), ("/data",), Exclusions(), **options)
 
 
-def rows(source: HdfsSource) -> list[dict[str, Any]]:
-    found = [row for part in source.partitions() for batch in source.read(part) for row in batch.to_pylist()]
+def rows(*sources: Source) -> list[dict[str, Any]]:
+    parts = [(source, part) for source in sources for part in source.partitions()]
+    found = [row for source, part in parts for batch in source.read(part) for row in batch.to_pylist()]
     return [row for row in found if row["kind"] == "file"]
 
 
@@ -163,6 +173,14 @@ def test_every_file_once_by_pages(fake: FakeHdfs, batched: bool, monkeypatch: py
     assert {row["length"] for row in found} == set(range(5))
     assert all(row["checksum"] for row in found)
     assert fake.connections < fake.requests.total() / 2, "connections are reused"
+
+
+def test_every_file_once_of_names_that_are_not_ascii(fake: FakeHdfs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A NameNode lists `Mü` before `Ma`: parts that end between two names are of that order."""
+    monkeypatch.setattr("status_tool.sources.hdfs_files.PART_FILES", 2)
+    names = ("Mai", "Müller", "Maß", "Mühle", "Zoë", "Öl", "über", "a", "é", "éa", "éé", "日本", "😀")
+    fake.files = {f"/data/{name}": b"x" for name in names}
+    assert sorted(row["path"] for row in rows(source(fake))) == sorted(fake.files)
 
 
 def test_a_root_inside_what_another_one_leaves_out(fake: FakeHdfs) -> None:
@@ -283,13 +301,14 @@ def test_a_standby_is_passed_over(fake: FakeHdfs) -> None:
     assert status["type"] == "DIRECTORY"
 
 
+@pytest.mark.parametrize("state", ["observer", "standby"])
 @pytest.mark.parametrize("more", [(), ("http://127.0.0.1:1",)])
-def test_an_observer_is_passed_over(fake: FakeHdfs, more: tuple[str, ...]) -> None:
-    """What it lists may lag behind the active one, also if only the observer is named."""
+def test_an_observer_is_passed_over(fake: FakeHdfs, more: tuple[str, ...], state: str) -> None:
+    """What it lists may lag behind the active one, also if only it is named, or if it is a standby that answers."""
     named = HdfsEndpoint((fake.url, *more), "me")
-    for fake.state in ("active", "standby", ""):
+    for fake.state in ("active", ""):
         assert WebHdfs(named, patience_s=0).status("/data") is not None
-    fake.state = "observer"
+    fake.state = state
     client = WebHdfs(named, patience_s=0)
     with pytest.raises(ConnectionFailed):
         client.status("/data")
@@ -688,6 +707,23 @@ def test_a_file_system_is_known_by_its_pool(fake: FakeHdfs) -> None:
         header = snapshot(settings, request, lambda _: None).header
         assert (header.hdfs_pool_id, header.cluster_key) == (pool, key)
         assert fake.requests["GET_BLOCK_LOCATIONS"] == asked
+
+
+def test_a_slaves_files_in_hdfs_do_not_stand_for_those_on_its_disk(
+    fake: FakeHdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--map-path /data=file:/copy` asks for the disk's /copy: HDFS may have one, too, which was taken for it."""
+    monkeypatch.setattr("status_tool.gather.hdfs_side.TEMPORARY_FOLDERS", ())
+    (tmp_path / "here").write_bytes(b"x")
+    fake.files |= {f"{tmp_path}/lost": b"y"}
+    settings = Settings(SiteConfig({}), webhdfs_option=(fake.url,))
+    whole = Request("slave", 0, hbase=False, hdfs_paths=("/", f"file:{tmp_path}"))
+    found = [row["path"] for row in rows(*snapshot(settings, whole, lambda _: None).sources)]
+    assert sorted(found) == sorted([f"{tmp_path}/here", *({*fake.files} - {f"{tmp_path}/lost"})])
+    for root in (f"{tmp_path}", f"{tmp_path}/lost", f"{tmp_path}/*"):
+        both = replace(whole, hdfs_paths=(root, f"file:{tmp_path}"))
+        with pytest.raises(UsageError, match=re.escape(f"{root} in HDFS and file:{tmp_path}")):
+            snapshot(settings, both, lambda _: None)
 
 
 def test_without_resume_nothing_old_is_used(fake: FakeHdfs, tmp_path: Path) -> None:

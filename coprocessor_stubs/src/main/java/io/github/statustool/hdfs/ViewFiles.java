@@ -4,12 +4,12 @@ import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.hadoop.fs.ContentSummary;
 import org.apache.hadoop.fs.FileChecksum;
+import org.apache.hadoop.hdfs.DFSUtilClient;
 import org.apache.hadoop.hdfs.protocol.DirectoryListing;
 import org.apache.hadoop.hdfs.protocol.HdfsFileStatus;
 
@@ -116,10 +116,9 @@ final class ViewFiles implements HdfsFiles {
     return names;
   }
 
-  /** Compares names in HDFS's order. */
+  /** Compares names in HDFS's order, of signed bytes. */
   private static int byBytes(String one, String other) {
-    return Arrays.compareUnsigned(
-        one.getBytes(StandardCharsets.UTF_8), other.getBytes(StandardCharsets.UTF_8));
+    return DFSUtilClient.compareBytes(one.getBytes(StandardCharsets.UTF_8), other.getBytes(StandardCharsets.UTF_8));
   }
 
   private static HdfsFileStatus folderStatus(String name) {

@@ -9,6 +9,7 @@ import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
@@ -50,7 +51,7 @@ class ViewFilesTest {
       if (!has(path)) {
         return null;
       }
-      TreeSet<String> names = new TreeSet<>();
+      TreeSet<String> names = new TreeSet<>(ViewFilesTest::byNameNode);
       for (String one : paths) {
         if (one.startsWith(slashed(path))) {
           names.add(one.substring(slashed(path).length()).split("/")[0]);
@@ -88,6 +89,11 @@ class ViewFilesTest {
     public String pool(String path) {
       return name + path;
     }
+  }
+
+  /** Compares names as a NameNode does ({@code INode.compareTo}). */
+  private static int byNameNode(String one, String other) {
+    return Arrays.compare(one.getBytes(StandardCharsets.UTF_8), other.getBytes(StandardCharsets.UTF_8));
   }
 
   private final List<String> opened = new ArrayList<>();
@@ -146,6 +152,13 @@ class ViewFilesTest {
     assertEquals(List.of("a", "b"), names(view, "/far/two"));
     assertNull(view.page("/absent", ""));
     assertTrue(view.page("/data", "b").getPartialListing()[1].isDirectory());
+  }
+
+  @Test
+  void pagesOfNamesThatAreNotAsciiLoseNothing() throws IOException {
+    Tree umlauts = new Tree("three", "/d/Mai", "/d/Müller", "/d/é", "/d/a", "/d/日本");
+    ViewFiles view = new ViewFiles(Map.of("/", "hdfs://three", "/d/b", "hdfs://three/d"), uri -> umlauts);
+    assertEquals(List.of("é", "日本", "Müller", "Mai", "a", "b"), names(view, "/d"));
   }
 
   @Test
