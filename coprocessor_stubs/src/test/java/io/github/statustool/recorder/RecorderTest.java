@@ -1029,6 +1029,21 @@ class RecorderTest {
   }
 
   @Test
+  void whatNothingElseTellsAfterACrashIsSpooledWhileTheTableIsDown() throws IOException {
+    recorder.tick();
+    store.down = true;
+    recorder.observed().facts.bulkLoad(region.getEncodedName(), "t", 7, false);
+    tick(1);
+    server.skipped = 3;
+    tick(10_000);
+    tick(10_000); // nothing is new
+    store.down = false;
+    assertEquals(1, spool.drain(store));
+    assertEquals(7, store.number(Bytes.toBytes(FactRow.TYPE + region.getEncodedName()), FactRow.LOCAL_LOAD_MS));
+    assertEquals(7, store.number(Bytes.toBytes(TableEventRow.TYPE + "t"), TableEventRow.SKIPPED_MS));
+  }
+
+  @Test
   void withoutACleanEndThereIsNoFinalRow() throws IOException {
     append();
     recorder.tick();
