@@ -93,6 +93,7 @@ public final class TenureJoiner {
       tenure.touch();
     }
     Map<byte[], Tenure> others = others(tenure, rows.get(0));
+    noteReturn(tenure, rows.get(1), others.values());
     byte[] next = others.entrySet().stream().filter(other -> tenure.tenure.hasTheBeginningOf(other.getValue()))
         .map(Map.Entry::getKey).findFirst().orElse(null);
     if (next == null) {
@@ -101,6 +102,22 @@ public final class TenureJoiner {
     }
     if (next != null) {
       join(store, tenure, rows.get(0), next, others.get(next));
+    }
+  }
+
+  /**
+   * Notes a region that opens although it has been split or merged: a snapshot of before was restored, and what its
+   * children held is gone. If nothing was written between the snapshot and the split, it has the files that it was closed
+   * with. An earlier tenure of the same life may have noted it.
+   */
+  private void noteReturn(OpenTenure tenure, StoredRow facts, Collection<Tenure> others) {
+    if (facts.value(FactRow.LINEAGE) == null || tenure.tenure.again != 0) {
+      return;
+    }
+    long ended = facts.timestamp(FactRow.LINEAGE);
+    // Still open: the split may be one that has closed it since it was listed.
+    if (others.stream().noneMatch(other -> other.again > ended) && ledger.open().contains(tenure)) {
+      tenure.livesAgain();
     }
   }
 
