@@ -36,6 +36,8 @@ final class OpenTenure {
   boolean isOfSnapshot;
   /** True while it counts as unseen because the ledger does not have the parents that its references name. */
   boolean isOrphan;
+  /** True once the facts about its region have been read. */
+  boolean isAsked;
   /** Times to read its row, to join it with the previous tenure. */
   final TenureJoiner.Attempts attempts;
   private final Map<String, StoreFiles> files = new TreeMap<>();

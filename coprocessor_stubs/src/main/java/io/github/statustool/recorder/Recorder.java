@@ -256,6 +256,7 @@ public final class Recorder {
       endOfUse.set(IN_USE_MS);
       attempt("describing the tables", () -> barrier.describeTables(table)); // heads do not wait for an HBase master
     }
+    joiner.noteReturns(table);
     if (token != null || isFlushDue()) {
       flush(table, running, token);
     } else {

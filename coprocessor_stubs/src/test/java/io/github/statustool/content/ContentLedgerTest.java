@@ -547,15 +547,15 @@ class ContentLedgerTest {
     here.facts.parent(region.getEncodedName(), "t", "split", region.getRegionId(), 1_000);
     here.write();
     there.open(9, ONE); // a snapshot from before the split was restored, and nothing had been written since
+    there.joiner.noteReturns(store);
     there.join();
-    there.write();
     long again = only().again;
     assertTrue(again > 0);
     there.close(12);
     there.write();
     here.open(13, ONE);
+    here.joiner.noteReturns(store);
     here.join();
-    here.write();
     assertEquals(again, only().again);
     assertEquals(5, only().open);
   }
@@ -569,7 +569,7 @@ class ContentLedgerTest {
       here.close(8);
       there.write();
     });
-    here.join();
+    here.joiner.noteReturns(store);
     here.write();
     assertEquals(0, only().again);
   }

@@ -1356,6 +1356,19 @@ class RecorderTest {
     assertEquals(store.log.indexOf(contentRow()), store.log.lastIndexOf(contentRow()));
   }
 
+  @Test
+  void aRegionThatCameBackAfterItsSplitIsNotedBeforeTheEcho() throws IOException {
+    recorder.tick();
+    store.put(List.of(new StateRow(Bytes.toBytes(FactRow.TYPE + region.getEncodedName()))
+        .add(FactRow.LINEAGE, Bytes.toBytes("split"), 7)));
+    mark(event(EventType.REGION_OPEN));
+    issue(TOKEN);
+    tick(1_000);
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertTrue(store.rows.get(contentRow()).values.values().stream()
+        .anyMatch(value -> Bytes.toString(value).contains("\"y\":")));
+  }
+
   private String contentRow() {
     return ContentRow.TYPE + region.getEncodedName();
   }
