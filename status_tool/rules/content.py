@@ -56,6 +56,8 @@ class Tenure:
     """Families with the replication scope 1."""
     unseen_ms: int | None = None
     """When it opened although nobody is known to have had it before: neither new nor of a split or merge."""
+    again_ms: int | None = None
+    """When it opened although it had been split or merged before."""
     kept: Mapping[str, Sequence[int]] | None = None
     """By family, what its table keeps (`descriptors.keeps_more`); None: not known."""
     origin: int = 0
@@ -88,8 +90,8 @@ class Life:
     """Facts that the tenures of a region show together."""
 
     changed_ms: int | None = None
-    """When it last opened with other files than before, with some whose origin nobody saw, or, on a slave, with a
-    table that keeps more than before; None: never.
+    """When it last opened with other files than before, with some whose origin nobody saw, after it had been split or
+    merged, or, on a slave, with a table that keeps more than before; None: never.
     """
     loaded_ms: int | None = None
     """When it last opened, after a crash, with bulk-loaded files that had not been recorded; None: never."""
@@ -110,7 +112,8 @@ def life_of(tenures: Iterable[Tenure], *, replicated_only: bool, is_seen: bool) 
     first = ordered[0]
     counts = is_seen and (not replicated_only or any(files.count for files in first.before.values()))
     beginnings = (first.elsewhere_ms, first.unseen_ms if counts else None)
-    changed = [moment for moment in beginnings if moment is not None]
+    returns = (tenure.again_ms for tenure in ordered)
+    changed = [moment for moment in (*beginnings, *returns) if moment is not None]
     loaded, tails = list[int](), list[Tail]()
     for earlier, later in pairwise(ordered):
         moment = max(earlier.began_ms, later.began_ms)
@@ -234,6 +237,7 @@ def parse_tenure(value: bytes, origin: int = 0) -> Tenure | None:
         document.get("x"),
         tuple(document["r"]),
         document.get("u"),
+        document.get("y"),
         document.get("k"),
         origin,
     )
@@ -249,7 +253,7 @@ def _is_files(value: object) -> bool:
 
 _FIELDS = {
     **dict.fromkeys("ots", is_number),
-    **dict.fromkeys("cmxu", optional(is_number)),
+    **dict.fromkeys("cmxuy", optional(is_number)),
     **dict.fromkeys("ab", map_of(_is_files)),
     "k": optional(map_of(is_retention)),
     "r": list_of(lambda value: isinstance(value, str)),

@@ -282,6 +282,35 @@ def test_a_slave_that_kept_less_for_a_while(pair: Pair, status: Path) -> None:
     assert (again.exit_code, again.json["hbase"]["evidence"]) == (0, "rows"), again
 
 
+@pytest.mark.parametrize(("change", "splits"), [("split", []), ("merge", [b"row00000005"])])
+def test_a_snapshot_from_before_a_split(pair: Pair, status: Path, change: str, splits: list[bytes]) -> None:
+    """With nothing written in between, regions come back with the files that they were closed with.
+
+    What has arrived in those that had come of them is gone.
+    """
+    slave, table = pair.slave.admin, f"{change}back"
+    pair.create_table(table, {"f": 1}, slave_splits=splits)
+    pair.master.admin.put_rows(table, "f", 10)
+    pair.wait_same(table)
+    slave.snapshot(f"before-{table}", table)
+    before = [region.encoded for region in slave.regions(table)]
+    if change == "split":
+        slave.split(table, b"row00000005")
+    else:
+        slave.merge(*before)
+    wait_until(lambda: not {one.encoded for one in slave.regions(table)} & {*before}, 60, f"{table} has changed")
+    wait_until(partial(is_open, pair.slave, table), 60, f"{table} is open")
+    pair.master.admin.put_rows(table, "f", 10, prefix="later")
+    pair.wait_same(table)
+    complete = pair.verdict(status, table, "--wait", "60")
+    assert complete.exit_code == 0, complete
+    slave.restore_snapshot(f"before-{table}", table)
+    doubted = pair.check(status, *tables(table), "--wait", "60")
+    assert (doubted.exit_code, "content changed on the slave" in named(doubted)[table]) == (3, True), doubted
+    compared = pair.check(status, *tables(table), "--rows", "--master-conf", str(pair.master.conf_dir))
+    assert (compared.exit_code, compared.json["hbase"]["regions"]["differs"] > 0) == (1, True), compared
+
+
 def test_a_table_that_is_truncated_after_it_was_accepted(pair: Pair, status: Path) -> None:
     """Its past was copied by hand, and nothing has ever been replicated to it.
 

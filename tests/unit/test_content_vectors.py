@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from status_tool.rules.content import NONE, Files, Tail, Tenure, life_of, parse_tenure
+from status_tool.rules.content import NONE, Files, Life, Tail, Tenure, life_of, parse_tenure
 from status_tool.vocabulary.header import SKEW_MS
 from tests.simulation.ledger import Held, LedgerWorld, files_of
 
@@ -64,6 +64,18 @@ def test_a_family_that_is_gone_is_a_change_on_a_slave(earlier: Tenure) -> None:
     later = replace(OPEN, open=20, began_ms=120_000, before={"f": FILES}, after={"f": FILES})
     assert life_of([earlier, later], replicated_only=False, is_seen=False).changed_ms == 120_000
     assert life_of([earlier, later], replicated_only=True, is_seen=False).changed_ms is None
+
+
+@pytest.mark.parametrize("replicated_only", [True, False])
+def test_a_region_that_opens_after_it_was_split_has_changed(replicated_only: bool) -> None:
+    """Also with the files that it was closed with, and where a tracker has joined both lives: its children are gone."""
+    joined = replace(OPEN, again_ms=120_000)
+    later = replace(OPEN, open=11, began_ms=120_000, again_ms=120_000)
+    for tenures in ([joined], [CLOSED, later]):
+        assert life_of(tenures, replicated_only=replicated_only, is_seen=False).changed_ms == 120_000
+    assert life_of([CLOSED, replace(later, again_ms=None)], replicated_only=replicated_only, is_seen=False) == Life(
+        last=replace(later, again_ms=None)
+    )
 
 
 @pytest.mark.parametrize(("back_ms", "changed_ms"), [(SKEW_MS, None), (SKEW_MS + 1, 100_000)])

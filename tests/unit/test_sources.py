@@ -376,7 +376,7 @@ def tenures(draw: st.DrawFn) -> bytes:
     files = st.dictionaries(st.sampled_from(["f", "g", "x"]), st.lists(number, min_size=4, max_size=4), max_size=2)
     written: dict[str, Any] = {name: draw(number) for name in "ots"}
     written |= {"r": draw(st.lists(st.sampled_from(["f", "x"]), max_size=2)), "a": draw(files), "b": draw(files)}
-    written |= {name: draw(number) for name in "cmxu" if draw(st.booleans())}
+    written |= {name: draw(number) for name in "cmxuy" if draw(st.booleans())}
     if draw(st.booleans()):
         written["k"] = {draw(st.sampled_from(["f", "g"])): [draw(st.sampled_from([1, 3])), 0, 600, 0, 0, 1]}
     value = json.dumps(written).replace('"x"', draw(st.sampled_from(['"x"', '"\\u0078"']))).encode()

@@ -27,6 +27,8 @@ final class OpenTenure {
   final byte[] qualifier;
   /** Sequence id of its own opening; the tenure's may be that of a predecessor that it took over. */
   final long openSeq;
+  /** Time of its own opening. */
+  private final long opened;
   /** Regions from whose split or merge this one comes, as far as its store files show. */
   final Set<String> parents = new TreeSet<>();
   final Tenure tenure = new Tenure();
@@ -34,6 +36,8 @@ final class OpenTenure {
   boolean isOfSnapshot;
   /** True while it counts as unseen because the ledger does not have the parents that its references name. */
   boolean isOrphan;
+  /** True once the facts about its region have been read. */
+  boolean isAsked;
   /** Times to read its row, to join it with the previous tenure. */
   final TenureJoiner.Attempts attempts;
   private final Map<String, StoreFiles> files = new TreeMap<>();
@@ -54,6 +58,7 @@ final class OpenTenure {
     region = opened.region;
     qualifier = qualifier(opened.origin, opened.writeTime);
     this.openSeq = openSeq;
+    this.opened = opened.writeTime;
     tenure.open = openSeq;
     tenure.began = opened.writeTime;
     tenure.seq = Math.max(openSeq, opened.seq);
@@ -138,6 +143,13 @@ final class OpenTenure {
     long unseen = isOrphan ? tenure.unseen : 0;
     tenure.takeOver(earlier);
     tenure.unseen = tenure.unseen == 0 ? unseen : tenure.unseen;
+    touch();
+  }
+
+  /** Records that the region had been split or merged before it opened. */
+  void livesAgain() {
+    tenure.again = opened;
+    urgent = true;
     touch();
   }
 

@@ -31,6 +31,8 @@ final class Tenure {
    * Time when it opened although no earlier holder is known and it is neither new nor of a split or merge; otherwise 0.
    */
   long unseen;
+  /** Time when it opened although the region had been split or merged before; otherwise 0. */
+  long again;
   List<String> replicated = List.of();
   /** What the region's table keeps, as the JSON of {@link Retention}; null: not known. */
   String kept;
@@ -59,6 +61,7 @@ final class Tenure {
     before = earlier.before;
     elsewhere = earlier.elsewhere;
     unseen = earlier.unseen;
+    again = Math.max(again, earlier.again);
     flushed = Math.max(flushed, earlier.flushed);
     kept = kept == null ? earlier.kept : kept;
   }
@@ -72,6 +75,7 @@ final class Tenure {
     add(json, "m", flushed);
     add(json, "x", elsewhere);
     add(json, "u", unseen);
+    add(json, "y", again);
     JsonArray families = new JsonArray();
     replicated.forEach(families::add);
     json.add("r", families);
@@ -114,6 +118,7 @@ final class Tenure {
       tenure.flushed = number(json, "m");
       tenure.elsewhere = number(json, "x");
       tenure.unseen = number(json, "u");
+      tenure.again = number(json, "y");
       tenure.replicated = new ArrayList<>();
       json.getAsJsonArray("r").forEach(family -> tenure.replicated.add(family.getAsString()));
       tenure.kept = json.has("k") ? json.get("k").toString() : null;

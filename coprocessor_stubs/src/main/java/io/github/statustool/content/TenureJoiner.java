@@ -14,7 +14,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.LongSupplier;
+import java.util.stream.Collectors;
 import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hbase.thirdparty.com.google.common.collect.Lists;
 
 /**
  * Keeps the rows of the content ledger small: the tenure of an open region takes over its predecessor, which the
@@ -74,8 +76,7 @@ public final class TenureJoiner {
 
   /** Returns the row keys of the tenure itself, of the facts about its region, and of its parents. */
   private static List<byte[]> keys(OpenTenure tenure) {
-    String region = tenure.region.getEncodedName();
-    List<byte[]> keys = new ArrayList<>(List.of(tenure.key(), Bytes.toBytes(FactRow.TYPE + region)));
+    List<byte[]> keys = new ArrayList<>(List.of(tenure.key(), factKey(tenure)));
     tenure.parents.forEach(parent -> keys.add(OpenTenure.rowKey(parent)));
     return keys;
   }
@@ -102,6 +103,36 @@ public final class TenureJoiner {
     if (next != null) {
       join(store, tenure, rows.get(0), next, others.get(next));
     }
+  }
+
+  /**
+   * Notes regions that opened since the last call although they have been split or merged: a snapshot of before was
+   * restored, and what their children held is gone. If nothing was written between the snapshot and the split, such a
+   * region has the files that it was closed with. Called before each flush, so that an echo vouches for it.
+   */
+  public void noteReturns(StateStore store) throws IOException {
+    List<OpenTenure> unasked = ledger.open().stream().filter(tenure -> !tenure.isAsked).collect(Collectors.toList());
+    for (List<OpenTenure> some : Lists.partition(unasked, ROWS_A_STEP)) {
+      List<StoredRow> facts = store.get(some.stream().map(TenureJoiner::factKey).collect(Collectors.toList()));
+      for (int i = 0; i < some.size(); i++) {
+        if (facts.get(i).value(FactRow.LINEAGE) != null) {
+          noteReturn(store, some.get(i), facts.get(i).timestamp(FactRow.LINEAGE));
+        }
+        some.get(i).isAsked = true;
+      }
+    }
+  }
+
+  /** An earlier tenure of the same life may have noted it; and the split may be one that has closed the region since. */
+  private void noteReturn(StateStore store, OpenTenure tenure, long ended) throws IOException {
+    Collection<Tenure> others = others(tenure, store.get(tenure.key())).values();
+    if (others.stream().noneMatch(other -> other.again > ended) && ledger.open().contains(tenure)) {
+      tenure.livesAgain();
+    }
+  }
+
+  private static byte[] factKey(OpenTenure tenure) {
+    return Bytes.toBytes(FactRow.TYPE + tenure.region.getEncodedName());
   }
 
   /**

@@ -65,6 +65,7 @@ public final class Recorder {
   private final TenureJoiner joiner;
   private final WriteThrough writeThrough;
   private final SegmentSpooler spooler;
+  private final FactSpooler factSpooler;
   private final DigestWorker digests;
   private final ThreadLocal<SinkBatch> batches = ThreadLocal.withInitial(this::newBatch);
   private final TableMark mark;
@@ -94,7 +95,7 @@ public final class Recorder {
   /**
    * @param nanos a monotonic clock, such as System.nanoTime
    * @param segmentCopies runs the copying of segments to the spool, which lasts as long as some are pending
-   * @param files runs what reads or writes the file with the state table's mark
+   * @param files runs what reads or writes the file with the state table's mark, and what spools facts
    */
   public Recorder(Settings settings, Connector connector, Spool spool, LongSupplier clock, LongSupplier nanos,
       Sweep.Traces traces, Executor segmentCopies, Executor files) {
@@ -117,6 +118,7 @@ public final class Recorder {
         segmentCopies, settings.writeThroughWait);
     this.writeThrough = new WriteThrough(() -> store, observed.applied, health, settings.writeThroughWait,
         spooler);
+    this.factSpooler = new FactSpooler(spool, observed, health, clock, roles::anyOrigin, files);
     this.digests = new DigestWorker(settings);
     this.nextTry = new Alarm(clock);
     this.nextFlush = new Alarm(clock);
@@ -212,6 +214,7 @@ public final class Recorder {
     nextTry.set(backoff);
     backoff = Math.min(LAST_BACKOFF_MS, 2 * backoff);
     health.failedWrite("using the state table " + settings.table, cause);
+    factSpooler.copy();
   }
 
   /**
@@ -253,6 +256,7 @@ public final class Recorder {
       endOfUse.set(IN_USE_MS);
       attempt("describing the tables", () -> barrier.describeTables(table)); // heads do not wait for an HBase master
     }
+    joiner.noteReturns(table);
     if (token != null || isFlushDue()) {
       flush(table, running, token);
     } else {

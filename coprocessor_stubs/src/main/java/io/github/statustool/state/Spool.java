@@ -89,19 +89,24 @@ public final class Spool implements TableMark.MarkFile {
     return folder;
   }
 
-  /** Writes a temporary file and renames it, so that a file with the final name is complete. */
-  public void write(long origin, long now, List<StateRow> rows) throws IOException {
+  /** Writes a temporary file and renames it, so that a file with the final name, which is returned, is complete. */
+  public Path write(long origin, long now, List<StateRow> rows) throws IOException {
     String name = name(origin, now) + SUFFIX;
     Path unfinished = new Path(folder(), name + UNFINISHED);
     fileSystem().mkdirs(folder());
     try (Writer out = new OutputStreamWriter(fileSystem().create(unfinished, true), StandardCharsets.UTF_8)) {
-      for (StateRow row : rows) {
-        out.write(SpoolLine.terminated(row));
-      }
+      out.write(lines(rows));
     }
-    if (!fileSystem().rename(unfinished, new Path(folder(), name))) {
+    Path file = new Path(folder(), name);
+    if (!fileSystem().rename(unfinished, file)) {
       throw new IOException("could not rename " + unfinished);
     }
+    return file;
+  }
+
+  /** Returns rows as a file holds them. */
+  public static String lines(List<StateRow> rows) {
+    return rows.stream().map(SpoolLine::terminated).collect(Collectors.joining());
   }
 
   private String name(long origin, long now) {

@@ -55,7 +55,13 @@ public final class ObservedState {
    */
   public List<Change> urgentChanges() {
     List<Change> changes = content.urgent(); // first, as above
-    changes.addAll(tableEvents.urgent());
+    changes.addAll(factChanges());
+    return changes;
+  }
+
+  /** The urgent changes without region openings, of which the region's next one tells as well. */
+  public List<Change> factChanges() {
+    List<Change> changes = tableEvents.urgent();
     changes.addAll(facts.dirty());
     return changes;
   }

@@ -1,6 +1,7 @@
 package io.github.statustool.content;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
@@ -536,6 +537,41 @@ class ContentLedgerTest {
     there.join();
     there.write();
     assertNull(store.rows.get(FactRow.TYPE + PARENT));
+  }
+
+  @Test
+  void aRegionThatOpensAfterItsSplitLivesAgainAndAMoveOfItIsNoOtherLife() throws IOException {
+    here.open(5, ONE);
+    here.close(8);
+    here.write();
+    here.facts.parent(region.getEncodedName(), "t", "split", region.getRegionId(), 1_000);
+    here.write();
+    there.open(9, ONE); // a snapshot from before the split was restored, and nothing had been written since
+    there.joiner.noteReturns(store);
+    there.join();
+    long again = only().again;
+    assertTrue(again > 0);
+    there.close(12);
+    there.write();
+    here.open(13, ONE);
+    here.joiner.noteReturns(store);
+    here.join();
+    assertEquals(again, only().again);
+    assertEquals(5, only().open);
+  }
+
+  @Test
+  void aRegionThatIsSplitWhileItsRowIsReadDoesNotLiveAgain() throws IOException {
+    here.open(5, ONE);
+    here.write();
+    there.facts.parent(region.getEncodedName(), "t", "split", region.getRegionId(), 1_000);
+    store.beforeRows = () -> assertDoesNotThrow(() -> {
+      here.close(8);
+      there.write();
+    });
+    here.joiner.noteReturns(store);
+    here.write();
+    assertEquals(0, only().again);
   }
 
   @Test

@@ -1045,6 +1045,21 @@ class RecorderTest {
   }
 
   @Test
+  void whatNothingElseTellsAfterACrashIsSpooledWhileTheTableIsDown() throws IOException {
+    recorder.tick();
+    store.down = true;
+    recorder.observed().facts.bulkLoad(region.getEncodedName(), "t", 7, false);
+    tick(1);
+    server.skipped = 3;
+    tick(10_000);
+    tick(10_000); // nothing is new
+    store.down = false;
+    assertEquals(1, spool.drain(store));
+    assertEquals(7, store.number(Bytes.toBytes(FactRow.TYPE + region.getEncodedName()), FactRow.LOCAL_LOAD_MS));
+    assertEquals(7, store.number(Bytes.toBytes(TableEventRow.TYPE + "t"), TableEventRow.SKIPPED_MS));
+  }
+
+  @Test
   void withoutACleanEndThereIsNoFinalRow() throws IOException {
     append();
     recorder.tick();
@@ -1355,6 +1370,19 @@ class RecorderTest {
     assertTrue(head >= 0);
     assertTrue(store.log.indexOf(contentRow()) > head);
     assertEquals(store.log.indexOf(contentRow()), store.log.lastIndexOf(contentRow()));
+  }
+
+  @Test
+  void aRegionThatCameBackAfterItsSplitIsNotedBeforeTheEcho() throws IOException {
+    recorder.tick();
+    store.put(List.of(new StateRow(Bytes.toBytes(FactRow.TYPE + region.getEncodedName()))
+        .add(FactRow.LINEAGE, Bytes.toBytes("split"), 7)));
+    mark(event(EventType.REGION_OPEN));
+    issue(TOKEN);
+    tick(1_000);
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    assertTrue(store.rows.get(contentRow()).values.values().stream()
+        .anyMatch(value -> Bytes.toString(value).contains("\"y\":")));
   }
 
   private String contentRow() {

@@ -46,6 +46,8 @@ public final class FakeStore implements StateStore {
   public Runnable afterHeads = () -> { };
   /** Run when the barrier's row is read. */
   public Runnable beforeBarrier = () -> { };
+  /** Run before rows are read by their keys. */
+  public Runnable beforeRows = () -> { };
   public int asyncPuts;
   public int gets;
   public int scans;
@@ -132,6 +134,7 @@ public final class FakeStore implements StateStore {
   public List<StoredRow> get(List<byte[]> keys) throws IOException {
     check();
     gets++;
+    beforeRows.run();
     List<StoredRow> found = new ArrayList<>();
     if (segmentsUnreadable && keys.stream().anyMatch(key -> key[0] == SegmentRow.TYPE)) {
       throw new IOException("reading these rows takes too long");

@@ -1,0 +1,69 @@
+package io.github.statustool.recorder;
+
+import io.github.statustool.state.Change;
+import io.github.statustool.state.Health;
+import io.github.statustool.state.Spool;
+import io.github.statustool.state.StateRow;
+import io.github.statustool.streams.ObservedState;
+import java.io.IOException;
+import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.LongSupplier;
+import org.apache.hadoop.fs.Path;
+
+/**
+ * Copies to the spool what only this server knows, while it cannot write to the state table: loads whose files may be
+ * compacted by then, and mutations that bypassed the WAL. If the server crashes before the table is back, nothing else
+ * tells of them. Any tracker puts the copies into the table; facts are written to it once more by this server.
+ */
+final class FactSpooler {
+  private final Spool spool;
+  private final ObservedState observed;
+  private final Health health;
+  private final LongSupplier clock;
+  private final LongSupplier origin;
+  private final Executor files;
+  private final AtomicBoolean running = new AtomicBoolean();
+  /** The rows of the last copy, so that an outage in which nothing happens costs nothing. */
+  private volatile String copied = "";
+  private Path file;
+
+  /**
+   * @param origin names the files
+   * @param files runs what a slow file system may delay
+   */
+  FactSpooler(Spool spool, ObservedState observed, Health health, LongSupplier clock, LongSupplier origin,
+      Executor files) {
+    this.spool = spool;
+    this.observed = observed;
+    this.health = health;
+    this.clock = clock;
+    this.origin = origin;
+    this.files = files;
+  }
+
+  /** Called by the recorder thread after each failure. */
+  void copy() {
+    List<StateRow> rows = Change.rows(observed.factChanges());
+    String all = Spool.lines(rows);
+    if (!rows.isEmpty() && !all.equals(copied) && running.compareAndSet(false, true)) {
+      files.execute(() -> write(rows, all));
+    }
+  }
+
+  private void write(List<StateRow> rows, String all) {
+    try {
+      Path before = file;
+      file = spool.write(origin.getAsLong(), clock.getAsLong(), rows);
+      copied = all;
+      if (before != null) {
+        spool.delete(before);
+      }
+    } catch (IOException | RuntimeException e) {
+      health.failedWrite("spooling facts about regions and tables", e);
+    } finally {
+      running.set(false);
+    }
+  }
+}
