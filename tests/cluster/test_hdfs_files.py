@@ -297,10 +297,10 @@ def test_many_small_files(hdfs: tuple[Cluster, Cluster], monkeypatch: pytest.Mon
 def test_names_that_are_not_ascii(hdfs: tuple[Cluster, Cluster], monkeypatch: pytest.MonkeyPatch) -> None:
     """HDFS sorts them by signed bytes: parts of a folder that end between two of them leave none out."""
     monkeypatch.setattr("status_tool.sources.hdfs_files.PART_FILES", PAGE)
-    paths = {f"/names/{''.join(letters)}" for letters in product("aZé日😀", repeat=3)}
+    paths = {f"/scripts/{''.join(letters)}" for letters in product("aZé日😀", repeat=3)}
     for path in paths:
         hdfs[1].admin.hdfs_put(path, 0)
-    in_parts, whole = (HdfsSource(client(hdfs[1]), ("/names",), Exclusions()) for client in (endpoint, rpc_endpoint))
+    in_parts, whole = (HdfsSource(client(hdfs[1]), ("/scripts",), Exclusions()) for client in (endpoint, rpc_endpoint))
     assert len(in_parts.partitions()) > 1
     assert rows(in_parts).keys() == rows(whole).keys() == paths
 
