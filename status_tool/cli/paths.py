@@ -11,7 +11,7 @@ from status_tool.atomic import check_targets
 from status_tool.cli.named_clusters import ClusterOption, chosen_names, named_clusters
 from status_tool.cli.options import show_as, sign_key_of, trust_of
 from status_tool.cli.run import spark_settings_of, streams_of
-from status_tool.cli.run_options import IDENTITY, with_options
+from status_tool.cli.run_options import IDENTITY, SIGNED, with_options
 from status_tool.cli.signals import loading
 from status_tool.cli.targets import refuse_overwriting
 from status_tool.errors import UsageError
@@ -24,8 +24,7 @@ from status_tool.spark.settings import take_spark
     since="Accept as baseline what was written up to this time.",
     wait="How long to read again until nothing is on its way.",
     report="Also write a page, with the graph drawn.",
-    sign_key="Only files signed with the key in FILE count.",
-    require_signature="Require --sign-key, which already implies it.",
+    **SIGNED,
 )
 def paths(
     context: typer.Context,

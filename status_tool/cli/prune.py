@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from status_tool.cli.options import on_cluster, print_answer, sign_key_of
-from status_tool.cli.run_options import MOST, with_options
+from status_tool.cli.run_options import MOST, SIGNED, with_options
 from status_tool.clients.config import Settings
 
 if TYPE_CHECKING:
@@ -20,11 +20,7 @@ _NAMES = {"heads": "heads of streams", "segments": "rows of segments", "servers"
 
 
 @on_cluster("thrift", "webhdfs", "zookeeper")
-@with_options(
-    "as_json",
-    sign_key="Only files signed with the key in FILE count.",
-    require_signature="Require --sign-key, which already implies it.",
-)
+@with_options("as_json", **SIGNED)
 def prune(
     settings: Settings,
     files: Annotated[

@@ -10,7 +10,7 @@ import typer
 from status_tool.atomic import check_targets
 from status_tool.cli.options import on_cluster, show_as, sign_key_of
 from status_tool.cli.run import spark_settings_of, streams_of
-from status_tool.cli.run_options import MOST, with_options
+from status_tool.cli.run_options import MOST, SIGNED, with_options
 from status_tool.cli.signals import loading
 from status_tool.clients.config import Settings
 from status_tool.spark import jvm
@@ -21,8 +21,7 @@ from status_tool.spark.settings import take_spark
 @with_options(
     *("peer", "table", "namespace", "since", "spark_master", "spark_conf", "as_json", "metrics", "report"),
     *("quiet", "verbose", "log_file"),
-    sign_key="Only files signed with the key in FILE count.",
-    require_signature="Require --sign-key, which already implies it.",
+    **SIGNED,
 )
 def recovery_point(
     settings: Settings,

@@ -108,6 +108,11 @@ _LINES = "it prints one line a round and no progress"
 
 IDENTITY = ("cacert", "cert", "principal", "keytab")
 """Options by which this client proves who it is, and by which it trusts servers; by parameter."""
+SIGNED = {
+    "sign_key": "Only files signed with the key in FILE count.",
+    "require_signature": "Require --sign-key, which already implies it.",
+}
+"""Words of these options for a command that reads status files and writes none."""
 
 
 def _endpoint(kind: Any, flag: str, metavar: str, words: str, half: str | None = None) -> Option:

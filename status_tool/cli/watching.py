@@ -28,7 +28,7 @@ from status_tool.cli.running import Output, checked, write_reports
 from status_tool.cli.signals import received
 from status_tool.errors import EXIT_ERROR, ConfigurationError, Interrupted, StatusToolError
 from status_tool.printable import counted, duration
-from status_tool.report.metrics import Before, MetricsReporter, names_of
+from status_tool.report.metrics import Before, MetricsReporter
 from status_tool.report.page import HtmlReporter
 from status_tool.report.progress import make_progress
 from status_tool.report.reporter import write_report
@@ -275,8 +275,7 @@ class _Watcher:
         report = None if page is None else lambda: _text(lambda stream: page[0].write(page[1], stream))
         if outcome is None:
             return Pages(lambda: _text(metrics.write_failure), report, document)
-        names = names_of(outcome)
-        self._last = Before(names, ended_ms / 1000 if outcome.exit_code == 0 else last.success_of(names))
+        self._last = last.after(outcome, ended_ms)
         return Pages(lambda: _text(lambda stream: metrics.write(outcome, stream)), report, document)
 
 

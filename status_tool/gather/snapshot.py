@@ -50,14 +50,7 @@ from status_tool.vocabulary.ids import origin_id
 from status_tool.vocabulary.names import plain_name
 from status_tool.vocabulary.schema import STATUS_SCHEMA, NewRow, Row
 from status_tool.vocabulary.scope import TableFilter
-from status_tool.vocabulary.selection import (
-    LOCAL,
-    Exclusions,
-    by_system,
-    inside,
-    plain_path,
-    root_of,
-)
+from status_tool.vocabulary.selection import LOCAL, Exclusions, by_system, inside, plain_path, root_of
 from status_tool.vocabulary.state_rows import REPLICATOR, WRITER, ContentRow, FactRow, HeadRow, SegmentRow, UnstampedRow
 from status_tool.vocabulary.states import FactState
 from status_tool.vocabulary.verdicts import Evidence

@@ -26,9 +26,11 @@ class Before:
     names: dict[str, str] = field(default_factory=dict)
     last_success_s: float | None = None
 
-    def success_of(self, names: Mapping[str, str]) -> float | None:
-        """Return the time of the last success if it was one of these clusters and this peer."""
-        return self.last_success_s if self.names == names else None
+    def after(self, outcome: Outcome, ended_ms: int) -> Before:
+        """Return what is known after one more check. A success is kept only for the same clusters and peer."""
+        names = names_of(outcome)
+        kept_s = self.last_success_s if self.names == names else None
+        return Before(names, ended_ms / 1000 if outcome.exit_code == 0 else kept_s)
 
 
 def before(path: str | os.PathLike[str]) -> Before:
@@ -85,9 +87,9 @@ class MetricsReporter(Reporter):
             yield from _gauge(name, meaning, [] if value is None else [({}, value)], names)
 
     def _lines(self, outcome: Outcome) -> Iterator[str]:
-        names = names_of(outcome)
-        success_s = self._run_ms / 1000 if outcome.exit_code == 0 else self._last.success_of(names)
-        yield from self._run(names, 1, success_s)
+        known = self._last.after(outcome, self._run_ms)
+        names = known.names
+        yield from self._run(names, 1, known.last_success_s)
         yield from _gauge("exit_code", "Exit code of the last check.", [({}, outcome.exit_code)], names)
         yield from _gauge(
             "verdict",

@@ -7,8 +7,8 @@ import io.github.statustool.state.StateRow;
 import io.github.statustool.streams.ObservedState;
 import java.io.IOException;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongSupplier;
 import org.apache.hadoop.fs.Path;
 
@@ -24,9 +24,9 @@ final class FactSpooler {
   private final LongSupplier clock;
   private final LongSupplier origin;
   private final Executor files;
-  private final AtomicBoolean running = new AtomicBoolean();
+  private CompletableFuture<Void> writing = CompletableFuture.completedFuture(null);
   /** The rows of the last copy, so that an outage in which nothing happens costs nothing. */
-  private volatile String copied = "";
+  private String copied = "";
   private Path file;
 
   /**
@@ -47,8 +47,8 @@ final class FactSpooler {
   void copy() {
     List<StateRow> rows = Change.rows(observed.factChanges());
     String all = Spool.lines(rows);
-    if (!rows.isEmpty() && !all.equals(copied) && running.compareAndSet(false, true)) {
-      files.execute(() -> write(rows, all));
+    if (!rows.isEmpty() && writing.isDone() && !all.equals(copied)) {
+      writing = CompletableFuture.runAsync(() -> write(rows, all), files);
     }
   }
 
@@ -62,8 +62,6 @@ final class FactSpooler {
       }
     } catch (IOException | RuntimeException e) {
       health.failedWrite("spooling facts about regions and tables", e);
-    } finally {
-      running.set(false);
     }
   }
 }
