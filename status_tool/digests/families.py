@@ -14,6 +14,7 @@ from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.digests.digest import FOREVER, Family
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.gather.snapshot import peer_rows
+from status_tool.printable import iso
 from status_tool.rules.descriptors import TTL_FOREVER
 from status_tool.rules.peers import PeerFacts, leads_to, parse_peer, shipped, ships
 from status_tool.sources import meta
@@ -182,8 +183,10 @@ def nothing_lasting(families: Mapping[bytes, Family], cut_ms: int) -> str | None
     gone = sorted(name.decode() for name, family in families.items() if family.oldest >= cut_ms)
     if not gone:
         return None
-    minutes = HORIZON_MS // 60_000
-    return f"all cells of family {', '.join(gone)} expire (TTL) within {minutes} minutes, so none of them is compared"
+    return (
+        f"all cells of family {', '.join(gone)} that were written up to {iso(cut_ms)} expire (TTL) within "
+        f"{HORIZON_MS // 60_000} minutes, so none of them is compared"
+    )
 
 
 def _left_out(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:

@@ -20,7 +20,14 @@ from status_tool.digests.compare import Limits, Result, TableVerdict, compare, e
 from status_tool.digests.counted import NOT_COUNTED, RowsCounted
 from status_tool.digests.differences import Difference, cell_in_words
 from status_tool.digests.digest import FOREVER
-from status_tool.digests.families import Comparable, DescribedCluster, comparable, describe, describe_both
+from status_tool.digests.families import (
+    Comparable,
+    DescribedCluster,
+    comparable,
+    describe,
+    describe_both,
+    nothing_lasting,
+)
 from status_tool.errors import ConnectionFailed, StatusFileError, StatusToolError
 from status_tool.gather.measured_queues import Measured, measure
 from status_tool.gather.queue_backlog import has_shipped, standing
@@ -31,7 +38,7 @@ from status_tool.runs.question import Question
 from status_tool.runs.write import Say
 from status_tool.sources import meta
 from status_tool.sources.meta import HostedRegion
-from status_tool.sources.state_table import StateTable, now_ms
+from status_tool.sources.state_table import StateTable
 from status_tool.vocabulary.codes import RUNS, STREAM_CODES
 from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import Header
@@ -187,7 +194,9 @@ class RowComparison:
         ours, theirs = describe_both(master, self._slave, tables, self._say)
         _refuse_other("master", ours, question.master)
         _refuse_other("slave", theirs, question.slave)
-        limits = Limits(now_ms(), max(CHANGING_S, self._wait_s), max_problems=question.scope.max_problems)
+        # By the cut, not by now: of a family that keeps nothing so old, equal rows say nothing of what is in scope.
+        cut_ms, wait_s = question.master.cut_ms, max(CHANGING_S, self._wait_s)
+        limits = Limits(cut_ms, wait_s, max_problems=question.scope.max_problems)
 
         def how(table: str) -> Comparable | str:
             """Return how to compare a table, or why that is not possible."""
@@ -243,7 +252,7 @@ def _unusable(digests: FiledTable | None, slave: DescribedCluster, question: Que
         return _ABSENT
     if cut_short := [name for name in digests.names if _is_cut_short(digests, slave.tables[table].get(name, {}), name)]:
         return f"FILE's digests leave out what MIN_VERSIONS of family {', '.join(cut_short)} keeps: write FILE again"
-    return None
+    return nothing_lasting(digests.families, question.master.cut_ms)
 
 
 def _is_cut_short(digests: FiledTable, family: Mapping[str, Any], name: str) -> bool:

@@ -16,6 +16,7 @@ from status_tool.clients.config import Settings
 from status_tool.clients.sitefiles import SiteConfig
 from status_tool.digests import families
 from status_tool.digests.compare import Result, TableVerdict
+from status_tool.digests.counted import NOT_COUNTED
 from status_tool.digests.differences import MISSING, Difference
 from status_tool.digests.digest import FOREVER, Family
 from status_tool.digests.families import DescribedCluster, require_same_cluster
@@ -37,12 +38,23 @@ from status_tool.runs.compare_rows import (
 from status_tool.runs.file_digests import FiledTable
 from status_tool.runs.question import Question
 from status_tool.sources.meta import HostedRegion
+from status_tool.sources.state_table import now_ms
 from status_tool.vocabulary.codes import STREAM_CODES
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Group, HBaseOutcome, Outcome, Overview, Problem
 from status_tool.vocabulary.verdicts import Evidence, Status, Verdict
 
-QUESTION = cast(Question, SimpleNamespace(shipped={"a": ("f",), "b": ("f",), "c": ("f",)}))
+HEADER = Header("master", "m", 10, 10)
+
+
+def question(master: Header = HEADER) -> Question:
+    """About three tables."""
+    known = {"shipped": {"a": ("f",), "b": ("f",), "c": ("f",)}, "peer": {"id": "1"}, "master": master}
+    scope = SimpleNamespace(max_problems=10)
+    return cast(Question, SimpleNamespace(**known, slave=replace(HEADER, cluster_id="s"), scope=scope))
+
+
+QUESTION = question()
 MASTER = cast(Settings, SimpleNamespace(thrift=lambda: None))
 EQUAL = Result("a", TableVerdict.EQUAL, ("f",))
 
@@ -162,6 +174,33 @@ def test_digests_without_what_min_versions_keeps_prove_nothing(least: int, oldes
     assert is_usable or "MIN_VERSIONS of family f" in str(reason)
 
 
+def test_digests_of_nothing_that_was_written_by_the_cut_prove_nothing() -> None:
+    """FILE's shutdown time is long before its digests, and by then all cells from before it expired soon."""
+    filed = FiledTable("a", bytes(16), 9, None, {b"f": Family(1, 7)}, {})
+    slave = cast(DescribedCluster, SimpleNamespace(tables={"a": {"f": {}}}))
+    late, early = (replace(HEADER, cut_ms=cut_ms) for cut_ms in (8, 7))
+    assert _unusable(filed, slave, question(late), "a") is None
+    assert "all cells of family f" in str(_unusable(filed, slave, question(early), "a"))
+
+
+@pytest.mark.parametrize(("age_ms", "is_compared"), [(5 * 60_000, True), (15 * 60_000, False)])
+def test_rows_of_which_nothing_that_was_written_by_the_cut_is_compared_are_not_equal(
+    monkeypatch: pytest.MonkeyPatch, age_ms: int, is_compared: bool
+) -> None:
+    """With a TTL of 30 minutes: digests leave out what has less than 20 left, which is all that FILE asks for."""
+    family = {"versions": 1, "ttl": 1_800, "min_versions": 0, "keep_deleted": "FALSE", "new_version_behavior": False}
+    sides = [DescribedCluster(MASTER, name, {"a": {"f": family}}) for name in ("m", "s")]
+    monkeypatch.setattr(compare_rows, "describe_both", lambda *_: sides)
+    monkeypatch.setattr(compare_rows._Queues, "wait", lambda *_: True)
+    monkeypatch.setattr("status_tool.digests.compare._equal_in_one_request", lambda _m, _s, hows, *_: hows)
+    asked = question(replace(HEADER, cut_ms=now_ms() - age_ms))
+    rows = RowComparison(RowsAsked(MASTER), MASTER, asked, (), 0.0, lambda _: None, threading.Event())
+    way = rows._by_master(MASTER, ["a"], NOT_COUNTED)
+    assert set(way.first_look(["a"])) == ({"a"} if is_compared else set())
+    if not is_compared:
+        assert way.compare_one("a").verdict is TableVerdict.UNVERIFIABLE
+
+
 MINUTE_MS = 60_000
 CUT_MS = 1_700_000_000_000
 
@@ -210,9 +249,7 @@ def test_rows_that_may_still_change_are_not_compared_before_the_streams(
 
     monkeypatch.setattr(RowComparison, "_by_file", lambda *_: _Way(drained, compare_one, lambda _: {}))
     monkeypatch.setattr(compare_rows, "_recorded", lambda proofs, *_: proofs)
-    scope = SimpleNamespace(max_problems=10)
-    question = cast(Question, SimpleNamespace(shipped=QUESTION.shipped, peer={"id": "1"}, scope=scope))
-    asked = RowComparison(RowsAsked(None, True), MASTER, question, (), 0.0, lambda _: None, threading.Event())
+    asked = RowComparison(RowsAsked(None, True), MASTER, QUESTION, (), 0.0, lambda _: None, threading.Event())
     asked.begin()
     assert sorted(compared) == (["a", "b", "c"] if drained else [])
     proofs = asked.proofs(outcome(("b", "gap")))
