@@ -216,7 +216,7 @@ def build_context(
     is_asked = scope.check_hbase and level is not Evidence.TIMESTAMPS
     ours, theirs = (_by_kind(side if is_asked else ()) for side in (master_rows, slave_rows))
     families = _families(ours["table"], asked_filter(scope), queues)
-    past = _Past(scope.since, families, kept_baselines(theirs["table"], master.cluster_id))
+    past = _Past(scope.since, families, kept_baselines(theirs["table"], ours["table"], master.cluster_id))
     widened = replace(scope, since=baseline_with(scope.since, past.holding))
     bare = RunContext(
         master=master,

@@ -7,13 +7,24 @@ see later (emptied, restored, a family dropped, a state table that went back) is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from status_tool.printable import counted, few, iso
+from status_tool.rules.descriptors import is_retention, keeps_more, retention_of
 from status_tool.rules.origins import is_writer
-from status_tool.vocabulary.details import fits, is_number, is_text, list_of, loads, map_of, object_of, optional
+from status_tool.vocabulary.details import (
+    fits,
+    is_number,
+    is_text,
+    list_of,
+    loads,
+    map_of,
+    object_in,
+    object_of,
+    optional,
+)
 from status_tool.vocabulary.header import SKEW_MS
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Baseline
@@ -33,6 +44,7 @@ _KEPT = {
     "families": list_of(is_text),
     "seen": object_of(_SEEN),
     "by": lambda value: value in (BY_ROWS, BY_WORD),
+    "shown": optional(map_of(is_retention)),
 }
 
 
@@ -72,32 +84,53 @@ class KeptBaseline:
     families: frozenset[str]
     seen: Seen
     by: str = BY_ROWS
+    shown: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """By family, what the master's table kept when its rows were compared (`shown_by`); empty for a word."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON that the state table keeps."""
         seen = {name: value for name, value in asdict(self.seen).items() if value or name == "own_ms"}
-        return {"until_ms": self.until_ms, "families": sorted(self.families), "seen": seen, "by": self.by}
+        known = {"until_ms": self.until_ms, "families": sorted(self.families), "seen": seen, "by": self.by}
+        return known | ({"shown": dict(self.shown)} if self.shown else {})
 
 
-def kept_baselines(slave_tables: Iterable[Row], master_id: str) -> dict[str, KeptBaseline]:
-    """Return by table what its `table` row has against this master. What cannot be parsed counts as none."""
+def shown_by(descriptor: Mapping[str, Any]) -> dict[str, Sequence[int]]:
+    """Return by family what a table keeps, as `keeps_more` has it. Durability hides no cell."""
+    return retention_of({"families": descriptor.get("families")})
+
+
+def kept_baselines(
+    slave_tables: Iterable[Row], master_tables: Iterable[Row], master_id: str
+) -> dict[str, KeptBaseline]:
+    """Return by table what its `table` row has against this master. What cannot be parsed counts as none.
+
+    Neither does a proof by rows count whose table keeps more on the master since: cells that were hidden there were not
+    compared, and may be back. A slave that kept more all the time shows nothing of it.
+    """
+    details = {row.get("table"): row.get("detail") for row in master_tables}
     found: dict[str, KeptBaseline] = {}
     for row in slave_tables:
         try:
             kept = kept_of(loads(row.get("detail"))["proven"][master_id])
         except (ValueError, KeyError, TypeError):
             continue
-        if row.get("table") is not None and kept is not None:
-            found[row["table"]] = kept
+        table = row.get("table")
+        if table is not None and kept is not None and not _shows_more(kept, details.get(table)):
+            found[table] = kept
     return found
+
+
+def _shows_more(kept: KeptBaseline, detail: str | None) -> bool:
+    now = shown_by(object_in(detail) or {}) if kept.shown else {}
+    return any(keeps_more(kept.shown[family], now[family]) for family in kept.shown.keys() & now.keys())
 
 
 def kept_of(detail: Any) -> KeptBaseline | None:
     """Parse the JSON; None if that fails."""
     if not fits(detail, _KEPT):
         return None
-    families = frozenset(detail["families"])
-    return KeptBaseline(detail["until_ms"], families, seen_of(detail["seen"]), detail["by"])
+    families, shown = frozenset(detail["families"]), detail.get("shown") or {}
+    return KeptBaseline(detail["until_ms"], families, seen_of(detail["seen"]), detail["by"], shown)
 
 
 def seen_of(detail: Mapping[str, Any]) -> Seen:

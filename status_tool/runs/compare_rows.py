@@ -32,7 +32,7 @@ from status_tool.errors import ConnectionFailed, StatusFileError, StatusToolErro
 from status_tool.gather.measured_queues import Measured, measure
 from status_tool.gather.queue_backlog import has_shipped, standing
 from status_tool.printable import counted, iso, printable_key
-from status_tool.rules.kept_proofs import KeptBaseline, proven_until, seen_of
+from status_tool.rules.kept_proofs import KeptBaseline, proven_until, seen_of, shown_by
 from status_tool.runs.file_digests import FiledTable, compare_with_file, equal_to_file, filed_tables
 from status_tool.runs.question import Question
 from status_tool.runs.write import Say
@@ -40,6 +40,7 @@ from status_tool.sources import meta
 from status_tool.sources.meta import HostedRegion
 from status_tool.sources.state_table import StateTable
 from status_tool.vocabulary.codes import RUNS, STREAM_CODES
+from status_tool.vocabulary.details import object_in
 from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Outcome
@@ -131,7 +132,7 @@ class RowComparison:
         say: Say,
         stop: threading.Event,
     ) -> None:
-        """Prepare it. `rows` are the `server` and `digest` rows of FILE; `stop` withdraws all requests."""
+        """Prepare it. `rows` are the `server`, `table` and `digest` rows of FILE; `stop` withdraws all requests."""
         self._asked, self._slave, self._question, self._say, self._stop = asked, slave, question, say, stop
         self._known, self._wait_s = list(rows), max(DRAIN_S, wait_s)
         self._way: _Way | None = None
@@ -159,7 +160,7 @@ class RowComparison:
         self._compare(way, [table for table in tables if table not in pending])
         proofs = _proofs(self._results, pending, self._asked.master or self._slave, question.scope.max_problems)
         until_ms = proven_until(row for row in known if row["kind"] == "server")
-        return _recorded(proofs, self._results, self._slave, question, outcome, until_ms)
+        return _recorded(proofs, self._results, self._slave, question, outcome, until_ms, way.shown)
 
     def _way_to(self, tables: Sequence[str], counted: RowsCounted) -> _Way:
         self._say(f"comparing the rows of {len(tables)} tables")
@@ -185,7 +186,8 @@ class RowComparison:
                 return _undecided(question, table, str(reason))
             return compare_with_file(there, digests, self._wait_s, counted, stop)
 
-        return _Way(drained, compare_one, first_look)
+        details = {row["table"]: row["detail"] for row in self._known if row["kind"] == "table"}
+        return _Way(drained, compare_one, first_look, lambda table: shown_by(object_in(details.get(table)) or {}))
 
     def _by_master(self, master: Settings, tables: Sequence[str], counted: RowsCounted) -> _Way:
         question, stop = self._question, self._stop
@@ -213,7 +215,7 @@ class RowComparison:
                 return _undecided(question, table, one)
             return compare(ours, theirs, table, one, limits, counted, queues.shipped_until, stop)
 
-        return _Way(drained, compare_one, first_look)
+        return _Way(drained, compare_one, first_look, lambda table: shown_by({"families": ours.tables.get(table)}))
 
     def _compare(self, way: _Way, tables: Sequence[str]) -> None:
         new = [table for table in tables if table not in self._results]
@@ -241,6 +243,8 @@ class _Way:
     compare_one: CompareOne
     first_look: Callable[[Sequence[str]], dict[str, Result]]
     """Those of many tables that are equal at once: of others nothing is said."""
+    shown: Callable[[str], Mapping[str, Sequence[int]]] = lambda _: {}
+    """What the master's table kept as its rows were digested (`kept_proofs.shown_by`)."""
 
 
 def _unusable(digests: FiledTable | None, slave: DescribedCluster, question: Question, table: str) -> str | None:
@@ -366,6 +370,7 @@ def _recorded(
     question: Question,
     outcome: Outcome,
     until_ms: int | None,
+    shown: Callable[[str], Mapping[str, Sequence[int]]],
 ) -> RowProofs:
     """Record the proofs of tables that streams left in doubt, with a notice: later runs need not compare them again."""
     lasting = sorted(proofs.equal & set(tables_in_doubt(question, outcome, every=False)))
@@ -375,12 +380,17 @@ def _recorded(
     if until_ms is None:
         return proofs
     kept = {
-        table: KeptBaseline(until_ms, frozenset(results[table].families), seen_of(outcome.seen[table])).to_json()
+        table: _kept(results[table], until_ms, outcome.seen[table], shown(table))
         for table in lasting
         if table in outcome.seen
     }
     StateTable(slave.thrift(), slave.state_table).record_kept(question.master.cluster_id, kept)
     return proofs
+
+
+def _kept(result: Result, until_ms: int, seen: Mapping[str, Any], shown: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+    compared = {family: kept for family, kept in shown.items() if family in result.families}
+    return KeptBaseline(until_ms, frozenset(result.families), seen_of(seen), shown=compared).to_json()
 
 
 def kept_words(tables: Sequence[str], until_ms: int | None, master: Header) -> str:

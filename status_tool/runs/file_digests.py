@@ -201,7 +201,7 @@ def _filed(table: str, rows: Sequence[Row], is_whole: bool) -> FiledTable | None
         }
         families = {name.encode(): Family(*both) for name, both in shared["families"].items()}
         key = bytes.fromhex(shared["key"])
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, KeyError):
         return None
     starts = sorted(interval.start for interval in ranges)
     if len(key) != 16 or (is_whole and sorted(ranges) != cut(Interval(b"", b""), starts)):

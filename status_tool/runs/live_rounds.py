@@ -217,7 +217,7 @@ class LiveRounds:
 
     def _comparison(self, sides: Both, stop: threading.Event) -> RowComparison:
         assert self.check.rows is not None
-        known = sides.look.side.rows_of("server", "digest")
+        known = sides.look.side.rows_of("server", "table", "digest")
         wait_s = self.check.wait_s
         return RowComparison(self.check.rows, self.settings, sides.question, known, wait_s, self.say, stop)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -38,10 +39,11 @@ from status_tool.runs.compare_rows import (
 from status_tool.runs.file_digests import FiledTable
 from status_tool.runs.question import Question
 from status_tool.sources.meta import HostedRegion
-from status_tool.sources.state_table import now_ms
+from status_tool.sources.state_table import StateTable, now_ms
 from status_tool.vocabulary.codes import STREAM_CODES
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Group, HBaseOutcome, Outcome, Overview, Problem
+from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.verdicts import Evidence, Status, Verdict
 
 HEADER = Header("master", "m", 10, 10)
@@ -188,8 +190,7 @@ def test_rows_of_which_nothing_that_was_written_by_the_cut_is_compared_are_not_e
     monkeypatch: pytest.MonkeyPatch, age_ms: int, is_compared: bool
 ) -> None:
     """With a TTL of 30 minutes: digests leave out what has less than 20 left, which is all that FILE asks for."""
-    family = {"versions": 1, "ttl": 1_800, "min_versions": 0, "keep_deleted": "FALSE", "new_version_behavior": False}
-    sides = [DescribedCluster(MASTER, name, {"a": {"f": family}}) for name in ("m", "s")]
+    sides = [DescribedCluster(MASTER, name, {"a": {"f": family(ttl=1_800)}}) for name in ("m", "s")]
     monkeypatch.setattr(compare_rows, "describe_both", lambda *_: sides)
     monkeypatch.setattr(compare_rows._Queues, "wait", lambda *_: True)
     monkeypatch.setattr("status_tool.digests.compare._equal_in_one_request", lambda _m, _s, hows, *_: hows)
@@ -199,6 +200,39 @@ def test_rows_of_which_nothing_that_was_written_by_the_cut_is_compared_are_not_e
     assert set(way.first_look(["a"])) == ({"a"} if is_compared else set())
     if not is_compared:
         assert way.compare_one("a").verdict is TableVerdict.UNVERIFIABLE
+
+
+def family(**settings: int) -> dict[str, Any]:
+    never = {"ttl": 2**31 - 1, "min_versions": 0, "keep_deleted": "FALSE", "new_version_behavior": False}
+    return {"scope": 1, "versions": 1, **never, **settings}
+
+
+def test_a_proof_keeps_what_the_master_showed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its descriptor as its rows were digested: now, or when FILE was written."""
+    kept: dict[str, Any] = {}
+    monkeypatch.setattr(StateTable, "record_kept", lambda _self, _id, found: kept.update(found))
+    there = DescribedCluster(MASTER, "m", {"a": {"f": family(versions=2), "local": family()}})
+    here = DescribedCluster(MASTER, "s", {"a": {"f": family(versions=9)}})
+    monkeypatch.setattr(compare_rows, "describe_both", lambda *_: (there, here))
+    monkeypatch.setattr(compare_rows, "describe", lambda *_: here)
+    monkeypatch.setattr(compare_rows._Queues, "wait", lambda *_: True)
+    monkeypatch.setattr(compare_rows, "compare", lambda *_: EQUAL)
+    monkeypatch.setattr(compare_rows, "compare_with_file", lambda *_: EQUAL)
+    monkeypatch.setattr(compare_rows, "_unusable", lambda *_: None)
+    sums = {"key": "00" * 16, "cut_ms": 1, "horizon_ms": None, "families": {"f": [3, 0]}, "sums": "1"}
+    rows: list[Row] = [
+        {"kind": "server", "role": "w", "live": True, "echoed": True, "read_ms": 100_000},
+        {"kind": "table", "table": "a", "detail": json.dumps({"families": {"f": family(versions=3)}})},
+        {"kind": "digest", "table": "a", "start_key": b"", "end_key": b"", "detail": json.dumps(sums)},
+    ]
+    slave = cast(Settings, SimpleNamespace(thrift=lambda: None, state_table="s"))
+    queued = SimpleNamespace(left_bytes=0)
+    asked = cast(Question, SimpleNamespace(**vars(question()), queues=queued))
+    doubt = replace(outcome(("a", "older-than-tracker")), seen={"a": {}})
+    for master, versions in ((MASTER, 2), (None, 3)):
+        comparison = RowComparison(RowsAsked(master), slave, asked, rows, 0.0, lambda _: None, threading.Event())
+        assert comparison.proofs(doubt).equal == {"a"}
+        assert kept.pop("a")["shown"] == {"f": (versions, 0, 2**31 - 1, 0, 0, 1)}
 
 
 MINUTE_MS = 60_000

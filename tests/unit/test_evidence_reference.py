@@ -21,6 +21,7 @@ from status_tool.vocabulary.verdicts import Evidence, FileStatus, Status, Verdic
 from tests.judgement import verify_rows
 
 Row = dict[str, Any]
+TTL = 2**31 - 1
 
 MASTER = Header(
     "master",
@@ -724,12 +725,30 @@ def test_a_proof_is_one_for_its_families_and_its_master() -> None:
     assert check(ours, proven(25_000), master=other).verdict is Verdict.UNVERIFIABLE
 
 
+@pytest.mark.parametrize(("versions", "verdict"), [(1, Verdict.COMPLETE), (2, Verdict.UNVERIFIABLE)])
+def test_a_proof_ends_where_the_master_shows_what_it_had_hidden(versions: int, verdict: Verdict) -> None:
+    """The slave has kept more all the time: its regions tell nothing, and nobody compared those cells."""
+    kept = {"until_ms": 25_000, "families": ["f"], "seen": {}, "by": "rows", "shown": {"f": [1, 0, TTL, 0, 0, 1]}}
+    ours, theirs = (json.dumps({**json.loads(DETAIL), "families": {"f": family(v)}}) for v in (versions, 3))
+    here = json.dumps(json.loads(theirs) | {"proven": {MASTER.cluster_id: kept}})
+    outcome = check(changed(OLD_REGION, "table", detail=ours), changed(THEIRS, "table", detail=here))
+    assert outcome.verdict is verdict
+    assert {problem.code for problem in outcome.problems} == ({"older-than-tracker"} if versions > 1 else set())
+
+
+def family(versions: int) -> dict[str, Any]:
+    """A family's descriptor."""
+    never = {"min_versions": 0, "ttl": TTL, "keep_deleted": "FALSE", "new_version_behavior": False}
+    return {"scope": 1, "versions": versions, **never}
+
+
 @pytest.mark.parametrize(
     "broken",
     [
         *("{}", "[]", '{"%s": {"until_ms": "x"}}', '{"%s": {"until_ms": 99999, "at_ms": 1}}'),
         '{"%s": {"until_ms": 99999, "families": ["f"]}}',
         '{"%s": {"until_ms": 99999, "families": ["f"], "seen": {}, "by": "them"}}',
+        '{"%s": {"until_ms": 99999, "families": ["f"], "seen": {}, "by": "rows", "shown": {"f": [1]}}}',
     ],
 )
 def test_a_damaged_proof_is_none(broken: str) -> None:
