@@ -179,8 +179,12 @@ def comparable(
 
 
 def nothing_lasting(families: Mapping[bytes, Family], cut_ms: int) -> str | None:
-    """Return why nothing that was written by the cut is compared of a family; None if something is of all."""
-    gone = sorted(name.decode() for name, family in families.items() if family.oldest >= cut_ms)
+    """Return why nothing that was written by the cut is compared of a family; None if something is of all.
+
+    What had expired by then, whatever the clocks show, is on neither side: there is nothing of it to compare.
+    """
+    expired_ms = HORIZON_MS + CLOCKS_MS
+    gone = sorted(name.decode() for name, one in families.items() if one.oldest - expired_ms <= cut_ms <= one.oldest)
     if not gone:
         return None
     return (

@@ -185,16 +185,19 @@ def test_digests_of_nothing_that_was_written_by_the_cut_prove_nothing() -> None:
     assert "all cells of family f" in str(_unusable(filed, slave, question(early), "a"))
 
 
-@pytest.mark.parametrize(("age_ms", "is_compared"), [(5 * 60_000, True), (15 * 60_000, False)])
+@pytest.mark.parametrize(("minutes", "is_compared"), [(5, True), (15, False), (34, False), (36, True)])
 def test_rows_of_which_nothing_that_was_written_by_the_cut_is_compared_are_not_equal(
-    monkeypatch: pytest.MonkeyPatch, age_ms: int, is_compared: bool
+    monkeypatch: pytest.MonkeyPatch, minutes: int, is_compared: bool
 ) -> None:
-    """With a TTL of 30 minutes: digests leave out what has less than 20 left, which is all that FILE asks for."""
+    """With a TTL of 30 minutes: digests leave out what has less than 20 left, which is all that FILE asks for.
+
+    At last it has expired, whatever the clocks show, so that nothing of it is asked for.
+    """
     sides = [DescribedCluster(MASTER, name, {"a": {"f": family(ttl=1_800)}}) for name in ("m", "s")]
     monkeypatch.setattr(compare_rows, "describe_both", lambda *_: sides)
     monkeypatch.setattr(compare_rows._Queues, "wait", lambda *_: True)
     monkeypatch.setattr("status_tool.digests.compare._equal_in_one_request", lambda _m, _s, hows, *_: hows)
-    asked = question(replace(HEADER, cut_ms=now_ms() - age_ms))
+    asked = question(replace(HEADER, cut_ms=now_ms() - minutes * 60_000))
     rows = RowComparison(RowsAsked(MASTER), MASTER, asked, (), 0.0, lambda _: None, threading.Event())
     way = rows._by_master(MASTER, ["a"], NOT_COUNTED)
     assert set(way.first_look(["a"])) == ({"a"} if is_compared else set())
