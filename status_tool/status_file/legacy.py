@@ -158,7 +158,7 @@ class LegacyWriter:
     """Context manager that writes the original's JSON: highest write times and checksums.
 
     It takes the same rows as `StatusWriter`; kinds that the format cannot express are skipped. It raises `OutputError`
-    instead of leaving out files, as whoever reads the file would not check them.
+    instead of leaving out files or streams, as whoever reads the file would not check them.
     Everything is held until the end: the format is for small clusters and old habits.
     """
 
@@ -167,6 +167,8 @@ class LegacyWriter:
         self._unchecked = 0
         """Files whose checksum the format cannot express: they have none, or it is of an algorithm with marks."""
         self._example = ""
+        self._undated: list[str] = []
+        """Regions of streams whose last write is not known, as of a damaged head."""
         self._path = path
         self._regions: dict[str, int] = {}
         self._files: dict[str, str] = {}
@@ -194,7 +196,7 @@ class LegacyWriter:
                 stream.write("\n")
 
     def _refuse_unchecked(self) -> None:
-        """Raise `OutputError` if there is anything of HDFS that the format cannot express."""
+        """Raise `OutputError` if there is a file or stream that the format cannot express."""
         absent = self.header.hdfs_absent
         if absent:
             what = f"{counted(len(absent), 'path')} to check that HDFS does not have ({_listed(absent[0], absent)})"
@@ -204,6 +206,9 @@ class LegacyWriter:
                 "encrypted, erasure-coded, or listed with two contents "
                 f"({_listed(self._example, range(self._unchecked))})"
             )
+        elif self._undated:
+            streams, of = counted(len(self._undated), "stream"), _listed(self._undated[0], self._undated)
+            what = f"{streams} whose last write is not known (region {of})"
         else:
             return
         raise OutputError(
@@ -227,6 +232,8 @@ class LegacyWriter:
         for row in rows.select(_COLUMNS).to_pylist():
             if row["kind"] == "stream" and row["region"] is not None and row["write_ms"] is not None:
                 self._regions[row["region"]] = max(row["write_ms"], self._regions.get(row["region"], 0))
+            elif row["kind"] == "stream":
+                self._undated.append(row["region"] or "unknown")
             elif row["kind"] == "file":
                 self._take_file(row)
 

@@ -253,6 +253,15 @@ def test_a_path_that_was_listed_with_two_contents_is_not_left_out(tmp_path: Path
         writer.write(batch(known, known, {**known, "checksum": MD5[::-1]}))
 
 
+def test_a_stream_whose_last_write_is_not_known_is_not_left_out(tmp_path: Path) -> None:
+    """Its head is damaged: a FILE without it would have nobody look for what was written to its region."""
+    writer = LegacyWriter(tmp_path / "f.json", replace(HEADER, half="hbase"))
+    words = r"1 stream whose last write is not known \(region r9\); write a Parquet FILE"
+    with pytest.raises(OutputError, match=words), writer:
+        writer.write(batch(STREAM, {**STREAM, "region": "r9", "write_ms": None}))
+    assert not (tmp_path / "f.json").exists()
+
+
 def test_a_path_that_was_not_there_is_not_left_out(tmp_path: Path) -> None:
     """It is said before anything is read."""
     writer = LegacyWriter(tmp_path / "f.json", replace(HEADER, hdfs_absent=("/gone",)))
