@@ -29,7 +29,7 @@ _OWN_CODE = {
 }
 """By side, what decides which entries and cells of them are shipped and applied, and, by a crash, what stays."""
 _PEER_STORAGE = "hbase.replication.peer.storage.impl"
-"""Since HBase 2.6 the master may keep its peers elsewhere than in ZooKeeper. `CopyReplicationPeers`, which moves them,
+"""Since HBase 2.6 a cluster may keep its peers elsewhere than in ZooKeeper. `CopyReplicationPeers`, which moves them,
 leaves the znodes as they were."""
 _COPROCESSORS = (
     "hbase.coprocessor.wal.classes",
@@ -153,7 +153,7 @@ def _own_code(counted: Mapping[str, list[_Server]]) -> Iterator[Finding]:
 
 
 def peers_elsewhere(rows: Iterable[Row]) -> Iterator[str]:
-    """Yield, in words, where a master's `server` rows show that live servers have peers that the tool does not read."""
+    """Yield, in words, where a side's `server` rows show that live servers have peers that the tool does not read."""
     for value, having in sorted(_having([one for one in _servers(rows) if one.live], _PEER_STORAGE).items()):
         yield f"{_PEER_STORAGE} is {value} on {_names(having)}"
 

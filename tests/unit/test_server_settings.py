@@ -99,6 +99,15 @@ def test_peers_that_are_not_in_zookeeper_are_not_read() -> None:
     assert check([*OURS, *gone]).verdict is Verdict.COMPLETE
 
 
+def test_peers_of_the_slave_that_are_not_in_zookeeper_pass_nothing_on() -> None:
+    """By the znodes of before it ships what its own clients write: by its peers of now, maybe to nobody."""
+    written = described(THEIRS, arrived_ms=1, written_by={"": 20_000}, first_written_by={"": 15_000})
+    theirs = [*written, {"kind": "peer", "name": "back", "detail": json.dumps({"id": "back", "created_ms": 1})}]
+    assert check(theirs=theirs).verdict is Verdict.COMPLETE
+    outcome = check(theirs=having(theirs, {"hbase.replication.peer.storage.impl": "filesystem"}))
+    assert (outcome.verdict, only(outcome).code) == (Verdict.UNVERIFIABLE, "slave-written")
+
+
 @pytest.mark.parametrize(
     ("less", "verdict"),
     [
