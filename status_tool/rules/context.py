@@ -267,7 +267,7 @@ def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], 
     is_settled = bool(compared) and compared <= equal
     by_rows = {name for name, code in CODES.items() if code.is_about_rows}
     # Of peers that nobody has read, nobody knows which tables they ship: only the rows of all of them tell.
-    if _leaves_out(ours["table"], bare.filters, queues):
+    if any(in_scope(table, bare.filters) for table in (*queues.withheld, *queues.unshipped)):
         by_rows.discard("peers-elsewhere")
     certain = tuple(one for one in found if not (is_settled and one.code in by_rows))
     return replace(
@@ -354,17 +354,6 @@ def _families(
         if name is not None and chosen.holds(name) and queues.families.ships(name, None):
             known[name] = families_in_scope(row.get("detail"), queues.withheld.get(name, ()))
     return {name: ours for name, ours in known.items() if ours != ()}
-
-
-def _leaves_out(master_tables: Iterable[Row], filters: Sequence[TableFilter], queues: QueueFacts) -> bool:
-    """Return True if the peer leaves out replicated families in scope."""
-    return any(
-        in_scope(row["table"], filters)
-        and (row["table"] in queues.withheld or not queues.families.ships(row["table"], None))
-        and families_in_scope(row.get("detail"), ()) != ()
-        for row in master_tables
-        if row.get("table") is not None
-    )
 
 
 def _table_notices(

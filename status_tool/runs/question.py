@@ -382,6 +382,7 @@ def _queue_facts(master: SideFacts, peer: PeerFacts, scope: Scope, slave_since_m
         queue_facts(master.kind("queue"), master.kind("server"), peer, window, slave_since_ms, since_ms),
         withheld=withheld(peer, master.replicated),
         left_out=_left_out(master, peer),
+        unshipped=tuple(table for table in _left_out(master, peer) if master.replicated.get(table) != ()),
         families=family_filter(peer),
         own_shipping=own_shipping(peer),
     )
