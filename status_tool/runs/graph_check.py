@@ -375,6 +375,8 @@ def station_by_zookeeper(name: str, settings: Settings) -> Station:
         return Station(name)
     try:
         with ZooKeeper(endpoint, PEER_TIMEOUT_S) as session:
+            # A server that is behind the others would hide a peer, and what it may bring.
+            session.sync()
             peers = tuple(parse_peer(row["detail"]) for row in peer_rows(session))
             return Station(name, session.cluster_id(), endpoint.cluster_key, peers)
     except (ConfigurationError, ConnectionFailed):
