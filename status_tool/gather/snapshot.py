@@ -450,7 +450,7 @@ def _ask_witnesses(settings: Settings, request: Request, zookeeper: ZooKeeper, s
     peer = _peer_of(stores, peer_rows(zookeeper), zookeeper.endpoint)
     deadline = time.monotonic() + request.wait_s
     say("waiting until the witnesses have been sent what the master had written by the cut")
-    why = _why_not_shipped(settings, zookeeper, str(peer["id"]), deadline)
+    why = settings.peers_elsewhere or _why_not_shipped(settings, zookeeper, str(peer["id"]), deadline)
     # After the wait: HBase moves a queue's position only after the witness has written what it acknowledges.
     marks, known_since_ms = _acknowledged(stores, peer, zookeeper.endpoint)
     return _Asked(stores, peer, why, marks, known_since_ms, deadline)

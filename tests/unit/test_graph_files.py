@@ -102,6 +102,18 @@ def test_a_zookeeper_server_that_is_behind_hides_no_peer(monkeypatch: pytest.Mon
     assert [peer["id"] for peer in station.peers or ()] == ["new"]
 
 
+@pytest.mark.parametrize(("storage", "is_known"), [("zookeeper", True), ("filesystem", False)])
+def test_a_cluster_by_its_zookeeper_whose_site_files_have_its_peers_elsewhere(
+    tmp_path: Path, storage: str, is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No tracker tells where they are, and the znodes of before are not its peers."""
+    monkeypatch.setattr(graph_check, "station_by_zookeeper", lambda name, _: Station(name, "id", peers=()))
+    settings = Settings(SiteConfig({"hbase.replication.peer.storage.impl": storage}))
+    desk = _Desk(PathsAsked((NamedCluster("sun", settings),), Scope()), tmp_path, lambda _: None)
+    (station,) = desk.stations()
+    assert (station.cluster_id, station.peers is not None) == ("id", is_known)
+
+
 KEY = SignKey(b"one" * 10)
 
 

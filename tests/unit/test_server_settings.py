@@ -140,9 +140,10 @@ def test_rows_of_what_a_peer_ships_that_may_be_of_before(less: dict[str, Any], v
     scope = replace(HBASE, namespaces=frozenset({"ns"}))
     asked = question_of(SideFacts(MASTER, tuple(ours)), SideFacts(SLAVE, tuple(THEIRS)), scope)
     # A check reads no row of a table that the peer leaves out.
-    held = HeldRows.of(*(pa.Table.from_pylist(rows, STATUS_SCHEMA) for rows in (ours, THEIRS)), asked.left_out)
-    rows = RowProofs(equal=frozenset({"ns:t"}))
-    assert check(held.master, held.slave, asked.scope, queues=asked.queues, rows=rows).verdict is verdict
+    master, slave = (pa.Table.from_pylist(rows, STATUS_SCHEMA) for rows in (ours, THEIRS))
+    held, rows = HeldRows.of(master, slave, asked.left_out), RowProofs(equal=frozenset({"ns:t"}))
+    ours, theirs = ([*map(dict, side)] for side in (held.master, held.slave))
+    assert check(ours, theirs, asked.scope, queues=asked.queues, rows=rows).verdict is verdict
 
 
 def test_rows_of_a_table_of_which_a_peer_leaves_out_a_family() -> None:

@@ -604,6 +604,22 @@ def test_a_witness_beside_trackers_is_in_doubt_if_its_peer_changes_while_file_is
     assert ("was changed" in (found.header.unwitnessed or "")) == bool(when)
 
 
+def test_a_witness_is_in_doubt_if_its_masters_peers_may_be_others(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without trackers only the site files tell that the filters in ZooKeeper may be those of before."""
+    monkeypatch.setattr(snapshot, "peer_cluster_id", lambda peer, _: peer.cluster_id)
+    monkeypatch.setattr(snapshot, "witness_stores", lambda *_: STORES)
+    monkeypatch.setattr(snapshot, "_acknowledged", lambda *_: ({"one": Mark(), "two": Mark()}, 0))
+    monkeypatch.setattr(snapshot, "_why_not_shipped", lambda *_: "")
+    cluster.known = [witness_peer()]
+    cluster.before.clear()
+    for storage, is_told in (("filesystem", True), ("ZooKeeper", False), ("", False)):
+        site = SiteConfig({"hbase.replication.peer.storage.impl": storage})
+        asked = snapshot._ask_witnesses(Settings(site), Request(MASTER, 0), cluster.session, lambda _: None)
+        assert ("peer.storage.impl is filesystem" in asked.why) == is_told
+
+
 @pytest.mark.parametrize(
     ("live", "is_tracked"), [([OLD], True), ([CRASHED], False), ([CRASHED, OLD], True), ([f"new,16020,{10**15}"], True)]
 )
