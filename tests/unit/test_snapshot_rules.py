@@ -498,6 +498,17 @@ def test_what_the_queues_prove_of_a_crashed_server_is_written_down(cluster: Clus
     assert settled_before(row, {**PEER, "incarnation": 7}) is not None
 
 
+def test_nothing_is_written_down_of_peers_that_are_not_in_zookeeper(cluster: Cluster) -> None:
+    """The filters of before would vouch for tables that the queues were not for, also once the peers have come back."""
+    cluster.track(CRASHED)
+    elsewhere = json.dumps({"settings": {"hbase.replication.peer.storage.impl": "filesystem"}}).encode()
+    cluster.track(OLD, HEALTH=elsewhere)
+    cluster.known = [replace(SHIPPING, created_ms=-40_000, modified_ms=-40_000)]
+    gathered(cluster)
+    (row,) = (row for row in rows_of(gathered(cluster, wait_s=0.0), "server") if row["server"] == CRASHED)
+    assert settled_before(row, {**PEER, "incarnation": 7}) is None
+
+
 # Witnesses.
 
 
