@@ -45,6 +45,8 @@ def queues(
     from status_tool.report.metrics import queue_metrics, write_metrics
 
     check_targets(metrics)
+    if elsewhere := settings.peers_elsewhere:
+        raise ConfigurationError(f"{elsewhere}: nothing tells which queues are needed")
     with ZooKeeper(settings.zookeeper()) as session:
         cluster_id = session.cluster_id()
         _peers(session, peer)

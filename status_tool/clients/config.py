@@ -29,7 +29,7 @@ from status_tool.clients.nameservices import (
 from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.tls import DEFAULT_TRUST, Trust
 from status_tool.errors import ConfigurationError
-from status_tool.vocabulary.names import DEFAULT_NAMESPACE, full_name, status_table_of
+from status_tool.vocabulary.names import DEFAULT_NAMESPACE, PEER_STORAGE_KEY, full_name, status_table_of
 from status_tool.vocabulary.selection import plain_path, system_of
 
 STATE_NAMESPACE_KEY = "hbase.replicationtable.namespace"
@@ -266,6 +266,14 @@ class Settings:
     def knows_zookeeper(self) -> bool:
         """Return True if a ZooKeeper ensemble is configured."""
         return bool(self.zookeeper_option or self.site.get("hbase.zookeeper.quorum"))
+
+    @property
+    def peers_elsewhere(self) -> str:
+        """Return why the peers in ZooKeeper may not be HBase's, where no tracker tells; empty if they are."""
+        storage = self.site.get(PEER_STORAGE_KEY, "").strip()
+        if storage.lower() in ("", "zookeeper"):
+            return ""
+        return f"the peers in ZooKeeper may be those of before, as {PEER_STORAGE_KEY} is {storage} in the site files"
 
     def webhdfs(self, of: str | None = None) -> tuple[str, ...]:
         """Return the base URLs of the NameNodes: `--webhdfs`, else those that the site files name for one file system.

@@ -26,6 +26,7 @@ from status_tool.rules.custody import survey
 from status_tool.rules.descriptors import retention_of
 from status_tool.rules.peers import PeerFacts, parse_peer
 from status_tool.rules.queue_proofs import has_crashed, newly_settled, start_code, undrained_servers
+from status_tool.rules.server_settings import peers_elsewhere
 from status_tool.rules.sides import LOCAL_POOL, own_status_table
 from status_tool.rules.tables import replicated_families
 from status_tool.rules.witnessed import covered_since
@@ -450,7 +451,7 @@ def _ask_witnesses(settings: Settings, request: Request, zookeeper: ZooKeeper, s
     peer = _peer_of(stores, peer_rows(zookeeper), zookeeper.endpoint)
     deadline = time.monotonic() + request.wait_s
     say("waiting until the witnesses have been sent what the master had written by the cut")
-    why = _why_not_shipped(settings, zookeeper, str(peer["id"]), deadline)
+    why = settings.peers_elsewhere or _why_not_shipped(settings, zookeeper, str(peer["id"]), deadline)
     # After the wait: HBase moves a queue's position only after the witness has written what it acknowledges.
     marks, known_since_ms = _acknowledged(stores, peer, zookeeper.endpoint)
     return _Asked(stores, peer, why, marks, known_since_ms, deadline)
@@ -579,8 +580,11 @@ def _await_drained(
 def _write_down_settled(
     state: StateTable, servers: Sequence[NewRow], peers: Sequence[NewRow], queued: Sequence[NewRow]
 ) -> None:
-    """Record what the queues prove of crashed servers now: after the next change of the peer it would be in doubt."""
-    for row in peers:
+    """Record what the queues prove of crashed servers now: after the next change of the peer it would be in doubt.
+
+    Nothing where the peers are kept elsewhere: the filters in ZooKeeper may never have been those of the queues.
+    """
+    for row in () if any(peers_elsewhere(servers)) else peers:
         peer = parse_peer(row["detail"])
         for server, proof in newly_settled(queued, servers, peer, now_ms()):
             state.record_settled(server, str(peer["id"]), proof)

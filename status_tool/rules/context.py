@@ -24,7 +24,7 @@ from status_tool.rules.peers import PeerFacts, parse_peer
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.second_proof import SecondProof, second_notices, second_proof
 from status_tool.rules.segments import is_later
-from status_tool.rules.server_settings import ServerSettings, judge_settings
+from status_tool.rules.server_settings import ServerSettings, judge_settings, peers_elsewhere
 from status_tool.rules.sides import asked_filter, identity_notice, in_scope, older_notice, recorded_filter
 from status_tool.rules.streams import StreamRule, came_through
 from status_tool.rules.tables import (
@@ -249,7 +249,9 @@ def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], 
     baselines = [moment for moment in accepted if moment is not None]
     origins = judge_origins(ours["server"], bare.master, servers_ms, queues.drained, queues.left, baselines)
     settings = judge_settings(ours["server"], theirs["server"], servers_ms)
-    peers = [parse_peer(row.get("detail")) for row in theirs["peer"]]
+    # Kept elsewhere, they are not these: nobody knows then to whom the slave passes on what its clients write.
+    is_elsewhere = any(peers_elsewhere(theirs["server"]))
+    peers = [] if is_elsewhere else [parse_peer(row.get("detail")) for row in theirs["peer"]]
     question = _question(bare, theirs["fact"], peers, past, drops_loads=settings.drops_loads)
     judged = judge_tables(ours["table"], theirs["table"], ages, question)
     tables = tuple(proven(table) if table.table in equal else table for table in judged)
@@ -265,7 +267,7 @@ def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], 
     is_settled = bool(compared) and compared <= equal
     by_rows = {name for name, code in CODES.items() if code.is_about_rows}
     # Of peers that nobody has read, nobody knows which tables they ship: only the rows of all of them tell.
-    if _leaves_out(ours["table"], bare.filters, queues):
+    if any(in_scope(table, bare.filters) for table in (*queues.withheld, *queues.unshipped)):
         by_rows.discard("peers-elsewhere")
     certain = tuple(one for one in found if not (is_settled and one.code in by_rows))
     return replace(
@@ -352,17 +354,6 @@ def _families(
         if name is not None and chosen.holds(name) and queues.families.ships(name, None):
             known[name] = families_in_scope(row.get("detail"), queues.withheld.get(name, ()))
     return {name: ours for name, ours in known.items() if ours != ()}
-
-
-def _leaves_out(master_tables: Iterable[Row], filters: Sequence[TableFilter], queues: QueueFacts) -> bool:
-    """Return True if the peer leaves out replicated families in scope."""
-    return any(
-        in_scope(row["table"], filters)
-        and (row["table"] in queues.withheld or not queues.families.ships(row["table"], None))
-        and families_in_scope(row.get("detail"), ()) != ()
-        for row in master_tables
-        if row.get("table") is not None
-    )
 
 
 def _table_notices(

@@ -58,7 +58,9 @@ class QueueFacts:
     undrained: frozenset[int] = frozenset()
     """Those whose WALs were being split or shipped when the queues were read: a later read may settle them."""
     left_out: tuple[str, ...] = ()
-    """Tables of the master that the peer does not replicate."""
+    """Tables of the master that the peer does not replicate: a check reads no row of them."""
+    unshipped: tuple[str, ...] = ()
+    """Those of them that have replicated families, as far as is known."""
     strays: tuple[str, ...] = ()
     """WALs, in a queue or archived, of servers that the state table does not know, each in words."""
     loads_from_ms: int | None = None

@@ -13,7 +13,7 @@ from status_tool.rules.segments import latest
 from status_tool.vocabulary.details import is_text, map_of, object_in
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import MASTER, SLAVE
-from status_tool.vocabulary.names import DROPS_LOADS_KEY
+from status_tool.vocabulary.names import DROPS_LOADS_KEY, PEER_STORAGE_KEY
 from status_tool.vocabulary.schema import Row
 
 _OWN_CODE = {
@@ -28,9 +28,6 @@ _OWN_CODE = {
     ),
 }
 """By side, what decides which entries and cells of them are shipped and applied, and, by a crash, what stays."""
-_PEER_STORAGE = "hbase.replication.peer.storage.impl"
-"""Since HBase 2.6 the master may keep its peers elsewhere than in ZooKeeper. `CopyReplicationPeers`, which moves them,
-leaves the znodes as they were."""
 _COPROCESSORS = (
     "hbase.coprocessor.wal.classes",
     "hbase.coprocessor.regionserver.classes",
@@ -153,9 +150,9 @@ def _own_code(counted: Mapping[str, list[_Server]]) -> Iterator[Finding]:
 
 
 def peers_elsewhere(rows: Iterable[Row]) -> Iterator[str]:
-    """Yield, in words, where a master's `server` rows show that live servers have peers that the tool does not read."""
-    for value, having in sorted(_having([one for one in _servers(rows) if one.live], _PEER_STORAGE).items()):
-        yield f"{_PEER_STORAGE} is {value} on {_names(having)}"
+    """Yield, in words, where a side's `server` rows show that live servers have peers that the tool does not read."""
+    for value, having in sorted(_having([one for one in _servers(rows) if one.live], PEER_STORAGE_KEY).items()):
+        yield f"{PEER_STORAGE_KEY} is {value} on {_names(having)}"
 
 
 def _notices(counted: Mapping[str, list[_Server]]) -> Iterator[str]:

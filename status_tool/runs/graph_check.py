@@ -309,9 +309,10 @@ class _Desk:
             return Station(cluster.name, master.header.cluster_id, master.header.cluster_key, tuple(master.facts.peers))
         if known is not None:
             return Station(cluster.name, known.header.cluster_id, known.header.cluster_key)
-        return (
-            Station(cluster.name) if cluster.settings is None else station_by_zookeeper(cluster.name, cluster.settings)
-        )
+        if cluster.settings is None:
+            return Station(cluster.name)
+        station = station_by_zookeeper(cluster.name, cluster.settings)
+        return dataclasses.replace(station, peers=None) if cluster.settings.peers_elsewhere else station
 
     def is_live(self, name: str) -> bool:
         """Return True if a cluster can be read again."""
@@ -375,6 +376,8 @@ def station_by_zookeeper(name: str, settings: Settings) -> Station:
         return Station(name)
     try:
         with ZooKeeper(endpoint, PEER_TIMEOUT_S) as session:
+            # A server that is behind the others would hide a peer, and what it may bring.
+            session.sync()
             peers = tuple(parse_peer(row["detail"]) for row in peer_rows(session))
             return Station(name, session.cluster_id(), endpoint.cluster_key, peers)
     except (ConfigurationError, ConnectionFailed):

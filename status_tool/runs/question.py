@@ -13,7 +13,7 @@ from functools import cached_property
 
 from status_tool.errors import StatusFileError, UsageError
 from status_tool.explain.cluster_map import KnownSide, known_clusters
-from status_tool.printable import few, iso
+from status_tool.printable import few, iso, safe
 from status_tool.rules.peers import (
     PeerFacts,
     choose_peer,
@@ -382,6 +382,7 @@ def _queue_facts(master: SideFacts, peer: PeerFacts, scope: Scope, slave_since_m
         queue_facts(master.kind("queue"), master.kind("server"), peer, window, slave_since_ms, since_ms),
         withheld=withheld(peer, master.replicated),
         left_out=_left_out(master, peer),
+        unshipped=tuple(table for table in _left_out(master, peer) if master.replicated.get(table) != ()),
         families=family_filter(peer),
         own_shipping=own_shipping(peer),
     )
@@ -403,8 +404,13 @@ def _left_out(master: SideFacts, peer: PeerFacts) -> tuple[str, ...]:
 
 
 def shipped_by(master: SideFacts, peer_id: str, scope: Scope) -> Mapping[str, tuple[str, ...]]:
-    """Return the families in scope that a peer of the master ships, by table."""
-    peer = next(one for one in master.peers if str(one["id"]) == peer_id)
+    """Return the families in scope that a peer of the master ships, by table.
+
+    Raises `StatusFileError` if the master has no such peer any more.
+    """
+    peer = next((one for one in master.peers if str(one["id"]) == peer_id), None)
+    if peer is None:
+        raise StatusFileError(f"peer {safe(peer_id)} was removed while its cluster was read again: run again")
     return _shipped(master, peer, scope)
 
 

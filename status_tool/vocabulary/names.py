@@ -48,6 +48,9 @@ DROPS_LOADS_KEY = "hbase.replication.drop.on.deleted.columnfamily"
 """A setting of region servers, and of a peer. `HBaseInterClusterReplicationEndpoint` then drops the cells of families
 that their table does not have, whenever one of a batch is of such a family; and the markers of bulk loads are of no
 table's family."""
+PEER_STORAGE_KEY = "hbase.replication.peer.storage.impl"
+"""Since HBase 2.6 a cluster may keep its peers elsewhere than in ZooKeeper. `CopyReplicationPeers`, which moves them,
+leaves the znodes as they were."""
 JOURNAL_SUFFIX = ".resume"
 
 

@@ -10,11 +10,12 @@ import pytest
 
 from status_tool.clients.config import Settings
 from status_tool.clients.sitefiles import SiteConfig
+from status_tool.clients.zookeeper import Peer
 from status_tool.errors import StatusFileError, UsageError
 from status_tool.gather.snapshot import Snapshot
 from status_tool.rules.graph import Reach, Station
 from status_tool.runs import graph_check
-from status_tool.runs.graph_check import NamedCluster, PathsAsked, _Desk, _Search
+from status_tool.runs.graph_check import NamedCluster, PathsAsked, _Desk, _Search, station_by_zookeeper
 from status_tool.status_file.signature import SignKey
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
@@ -70,6 +71,47 @@ def test_peers_that_are_not_in_zookeeper_may_lead_anywhere(tmp_path: Path, stora
     stations = (*desk.stations()[:1], Station("earth", "e", peers=()))
     found = _Search(asked, desk, lambda _: None)._cell("sun", "earth", (), stations, ())
     assert (found.reach, "peer.storage.impl is filesystem" in str(found.reasons)) == (reach, storage is not None)
+
+
+def test_a_zookeeper_server_that_is_behind_hides_no_peer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a cluster that cannot be read as a master: what nobody knows of may bring another one more."""
+
+    class Behind:
+        endpoint, known = None, list[Peer]()
+
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def __enter__(self) -> Behind:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def sync(self) -> None:
+            self.known = [Peer("new", "", True, 1, endpoint="x")]
+
+        def peers(self) -> list[Peer]:
+            return self.known
+
+        def cluster_id(self) -> str:
+            return "id"
+
+    monkeypatch.setattr(graph_check, "ZooKeeper", Behind)
+    station = station_by_zookeeper("sun", Settings(SiteConfig({"hbase.zookeeper.quorum": "zk"})))
+    assert [peer["id"] for peer in station.peers or ()] == ["new"]
+
+
+@pytest.mark.parametrize(("storage", "is_known"), [("zookeeper", True), ("filesystem", False)])
+def test_a_cluster_by_its_zookeeper_whose_site_files_have_its_peers_elsewhere(
+    tmp_path: Path, storage: str, is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No tracker tells where they are, and the znodes of before are not its peers."""
+    monkeypatch.setattr(graph_check, "station_by_zookeeper", lambda name, _: Station(name, "id", peers=()))
+    settings = Settings(SiteConfig({"hbase.replication.peer.storage.impl": storage}))
+    desk = _Desk(PathsAsked((NamedCluster("sun", settings),), Scope()), tmp_path, lambda _: None)
+    (station,) = desk.stations()
+    assert (station.cluster_id, station.peers is not None) == ("id", is_known)
 
 
 KEY = SignKey(b"one" * 10)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from status_tool.errors import StatusFileError, StatusToolError, UsageError
-from status_tool.runs.question import Question, SideFacts, question_of
+from status_tool.runs.question import Question, SideFacts, question_of, shipped_by
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import HBaseOutcome, NotReplicated, Outcome
 from status_tool.vocabulary.schema import Row
@@ -54,6 +54,12 @@ def test_tables_that_the_peer_does_not_ship_are_left_out() -> None:
     assert found.not_replicated == NotReplicated(("b",), (("a", "g"), ("a", "h")))
     assert found.queues.withheld == {"a": ("g",)}
     assert found.queues.families.listed == {"a": frozenset("f")}
+
+
+def test_a_peer_that_is_removed_between_two_looks_is_told() -> None:
+    """As of a cluster in the middle of a path, which is read again."""
+    with pytest.raises(StatusFileError, match="peer 9 was removed while its cluster was read again"):
+        shipped_by(SideFacts(Header("master", "m", 1, 1)), "9", Scope())
 
 
 def test_what_is_not_replicated_is_told_within_the_scope() -> None:

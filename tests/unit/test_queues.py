@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 from urllib.parse import quote
 
 import pytest
 
+from status_tool.cli.main import main
 from status_tool.clients import hbase_pb2
 from status_tool.clients.config import Settings, ZooKeeperEndpoint
 from status_tool.clients.hdfscli import Refused
@@ -348,6 +350,17 @@ def test_hbase_3_is_refused() -> None:
     """Its queues are not in ZooKeeper."""
     with pytest.raises(ConfigurationError, match="not supported yet"):
         read_queues(FakeZooKeeper(None))  # type: ignore[arg-type]
+
+
+def test_queues_of_peers_that_are_not_in_zookeeper_are_not_drained(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each would be of no peer there, and none would count."""
+    values = {"hbase.zookeeper.quorum": "localhost", "hbase.replication.peer.storage.impl": "filesystem"}
+    lines = (f"<property><name>{name}</name><value>{value}</value></property>" for name, value in values.items())
+    (tmp_path / "hbase-site.xml").write_text(f"<configuration>{''.join(lines)}</configuration>")
+    assert main(["queues", "--conf-dir", str(tmp_path)]) == 2
+    assert "peer.storage.impl is filesystem" in capsys.readouterr().err
 
 
 PASSER_BY = f"host-3.example,16020,{STARTED + 5_000}"

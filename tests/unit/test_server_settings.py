@@ -6,21 +6,37 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from status_tool.rules.peers import family_filter
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.server_settings import SINGLE_ENTRIES, judge_settings, keeps_single_entries
+from status_tool.runs.question import SideFacts, question_of
+from status_tool.spark.held import HeldRows
 from status_tool.vocabulary.findings import RowProofs
 from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import Baseline
 from status_tool.vocabulary.verdicts import Verdict
-from tests.unit.test_evidence_reference import DETAIL, HBASE, MASTER, OURS, THEIRS, changed, check, described, only
+from tests.unit.test_evidence_reference import (
+    DETAIL,
+    HBASE,
+    MASTER,
+    OURS,
+    SLAVE,
+    THEIRS,
+    changed,
+    check,
+    described,
+    only,
+)
 
 FILTER = "hbase.replication.sink.walentrysinkfilter"
 WITH_TAGS = {"hbase.replication.rpc.codec": "org.apache.hadoop.hbase.codec.KeyValueCodecWithTags"}
 LOCAL = DETAIL.replace('"scope": 1', '"scope": 0')
-ONE_TABLE = QueueFacts(families=family_filter({"id": "1", "replicate_all": False, "table_cfs": {"ns:t": []}}))
+FILTERED = {"id": "1", "cluster_id": SLAVE.cluster_id, "replicate_all": False, "table_cfs": {"ns:t": []}}
+ONE_TABLE = {"kind": "peer", "name": "1", "detail": json.dumps(FILTERED)}
 FACT = {"kind": "fact", "table": "ns:t", "region": "r1", "state": "bulkload", "write_ms": 9_000}
 
 
@@ -99,6 +115,15 @@ def test_peers_that_are_not_in_zookeeper_are_not_read() -> None:
     assert check([*OURS, *gone]).verdict is Verdict.COMPLETE
 
 
+def test_peers_of_the_slave_that_are_not_in_zookeeper_pass_nothing_on() -> None:
+    """By the znodes of before it ships what its own clients write: by its peers of now, maybe to nobody."""
+    written = described(THEIRS, arrived_ms=1, written_by={"": 20_000}, first_written_by={"": 15_000})
+    theirs = [*written, {"kind": "peer", "name": "back", "detail": json.dumps({"id": "back", "created_ms": 1})}]
+    assert check(theirs=theirs).verdict is Verdict.COMPLETE
+    outcome = check(theirs=having(theirs, {"hbase.replication.peer.storage.impl": "filesystem"}))
+    assert (outcome.verdict, only(outcome).code) == (Verdict.UNVERIFIABLE, "slave-written")
+
+
 @pytest.mark.parametrize(
     ("less", "verdict"),
     [
@@ -110,11 +135,15 @@ def test_peers_that_are_not_in_zookeeper_are_not_read() -> None:
 )
 def test_rows_of_what_a_peer_ships_that_may_be_of_before(less: dict[str, Any], verdict: Verdict) -> None:
     """They settle it only if that is all: what the peer leaves out in ZooKeeper may be shipped by now."""
-    ours = having(OURS, {"hbase.replication.peer.storage.impl": "filesystem"})
-    rows = RowProofs(equal=frozenset({"ns:t"}))
-    scope = replace(HBASE, namespaces=frozenset({"ns"}))
     more = [{"kind": "table", "detail": DETAIL, **less}] if less else []
-    assert check([*ours, *more], scope=scope, queues=ONE_TABLE, rows=rows).verdict is verdict
+    ours = [*having(OURS, {"hbase.replication.peer.storage.impl": "filesystem"}), ONE_TABLE, *more]
+    scope = replace(HBASE, namespaces=frozenset({"ns"}))
+    asked = question_of(SideFacts(MASTER, tuple(ours)), SideFacts(SLAVE, tuple(THEIRS)), scope)
+    # A check reads no row of a table that the peer leaves out.
+    master, slave = (pa.Table.from_pylist(rows, STATUS_SCHEMA) for rows in (ours, THEIRS))
+    held, rows = HeldRows.of(master, slave, asked.left_out), RowProofs(equal=frozenset({"ns:t"}))
+    ours, theirs = ([*map(dict, side)] for side in (held.master, held.slave))
+    assert check(ours, theirs, asked.scope, queues=asked.queues, rows=rows).verdict is verdict
 
 
 def test_rows_of_a_table_of_which_a_peer_leaves_out_a_family() -> None:
@@ -129,8 +158,9 @@ def test_a_kept_proof_of_all_that_the_peer_ships_settles_a_server() -> None:
     proof = {"until_ms": 50_000, "families": ["f"], "by": "rows", "seen": {}}
     theirs = described(THEIRS, proven={MASTER.cluster_id: proof})
     other = {"kind": "table", "detail": DETAIL, "table": "ns:u"}
-    assert check([*OURS, gone, other], theirs, queues=ONE_TABLE).verdict is Verdict.COMPLETE
-    assert check([*OURS, gone, other], queues=ONE_TABLE).verdict is Verdict.UNVERIFIABLE
+    queues = QueueFacts(families=family_filter(FILTERED))
+    assert check([*OURS, gone, other], theirs, queues=queues).verdict is Verdict.COMPLETE
+    assert check([*OURS, gone, other], queues=queues).verdict is Verdict.UNVERIFIABLE
 
 
 def test_tags_are_told_unless_every_server_keeps_them() -> None:

@@ -498,6 +498,17 @@ def test_what_the_queues_prove_of_a_crashed_server_is_written_down(cluster: Clus
     assert settled_before(row, {**PEER, "incarnation": 7}) is not None
 
 
+def test_nothing_is_written_down_of_peers_that_are_not_in_zookeeper(cluster: Cluster) -> None:
+    """The filters of before would vouch for tables that the queues were not for, also once the peers have come back."""
+    cluster.track(CRASHED)
+    elsewhere = json.dumps({"settings": {"hbase.replication.peer.storage.impl": "filesystem"}}).encode()
+    cluster.track(OLD, HEALTH=elsewhere)
+    cluster.known = [replace(SHIPPING, created_ms=-40_000, modified_ms=-40_000)]
+    gathered(cluster)
+    (row,) = (row for row in rows_of(gathered(cluster, wait_s=0.0), "server") if row["server"] == CRASHED)
+    assert settled_before(row, {**PEER, "incarnation": 7}) is None
+
+
 # Witnesses.
 
 
@@ -602,6 +613,22 @@ def test_a_witness_beside_trackers_is_in_doubt_if_its_peer_changes_while_file_is
     monkeypatch.setattr(snapshot, "_why_not_shipped", lambda *_: change("during the wait"))
     found = snapshot._beside_trackers(SETTINGS, Request(MASTER, 0), before, cluster.session, lambda _: None)
     assert ("was changed" in (found.header.unwitnessed or "")) == bool(when)
+
+
+def test_a_witness_is_in_doubt_if_its_masters_peers_may_be_others(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without trackers only the site files tell that the filters in ZooKeeper may be those of before."""
+    monkeypatch.setattr(snapshot, "peer_cluster_id", lambda peer, _: peer.cluster_id)
+    monkeypatch.setattr(snapshot, "witness_stores", lambda *_: STORES)
+    monkeypatch.setattr(snapshot, "_acknowledged", lambda *_: ({"one": Mark(), "two": Mark()}, 0))
+    monkeypatch.setattr(snapshot, "_why_not_shipped", lambda *_: "")
+    cluster.known = [witness_peer()]
+    cluster.before.clear()
+    for storage, is_told in (("filesystem", True), ("ZooKeeper", False), ("", False)):
+        site = SiteConfig({"hbase.replication.peer.storage.impl": storage})
+        asked = snapshot._ask_witnesses(Settings(site), Request(MASTER, 0), cluster.session, lambda _: None)
+        assert ("peer.storage.impl is filesystem" in asked.why) == is_told
 
 
 @pytest.mark.parametrize(
