@@ -20,7 +20,7 @@ from status_tool.rules.segments import (
 )
 from status_tool.vocabulary.codes import STREAM_CODES
 from status_tool.vocabulary.findings import Finding
-from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.header import SKEW_MS, Header
 from status_tool.vocabulary.ids import CLUSTER_ID_BYTES, cluster_bytes, cluster_ids
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Baseline
@@ -57,8 +57,11 @@ class StreamRule:
 
     @classmethod
     def of(cls, slave: Header, since: Baseline, settled: bool) -> StreamRule:
-        """Return the rule for a slave, by its header and its servers."""
-        return cls(since, settled, slave.created_ms - 2 * slave.flush_period_ms)
+        """Return the rule for a slave, by its header and its servers.
+
+        A segment's time is its server's, which may be behind the tool's.
+        """
+        return cls(since, settled, slave.created_ms - 2 * slave.flush_period_ms - SKEW_MS)
 
 
 @dataclass(frozen=True, slots=True)

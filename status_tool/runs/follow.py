@@ -27,6 +27,7 @@ from status_tool.rules.queue_proofs import left_bytes
 from status_tool.runs.check import Check
 from status_tool.runs.live_rounds import LiveRounds, Look, Master
 from status_tool.runs.master_side import MasterSide
+from status_tool.runs.question import HDFS_NOTICE
 from status_tool.runs.refusals import known_header, refuse_deep
 from status_tool.runs.slave_side import scratch_of
 from status_tool.runs.write import write_side
@@ -159,10 +160,17 @@ def _same_cluster(cluster_id: str, file: Header) -> None:
 
 
 def with_files_of(fresh: Header, file: Header) -> Header:
-    """Return a refreshed header with FILE's HDFS half: files are not listed again, but compared as in FILE."""
+    """Return a refreshed header with FILE's HDFS half: files are not listed again, but compared as in FILE.
+
+    The cut is that of the other half, so that is told.
+    """
     if file.half != "both":
         return fresh
-    notices = tuple(dict.fromkeys((*fresh.notices, *file.notices)))
+    listed = (
+        f"{HDFS_NOTICE}following: files are compared as FILE of {iso(file.created_ms)} has them. What the master has "
+        "written to HDFS since then is not in scope, whatever the cut"
+    )
+    notices = tuple(dict.fromkeys((*fresh.notices, *file.notices, listed)))
     return dataclasses.replace(
         fresh,
         half="both",

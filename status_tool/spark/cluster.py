@@ -23,6 +23,9 @@ from status_tool.vocabulary.schema import STATUS_SCHEMA
 
 _ARCHIVE = "status_tool.zip"
 _BATCH_ROWS = 16_384
+_WHOLE = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
+"""Whatever Spark is set to (`spark.sql.files.…`): it would leave out rows that it cannot read, and a check what they
+ask for."""
 
 
 def ship_code(context: SparkContext, folder: Path) -> None:
@@ -52,7 +55,8 @@ def read_parquet(session: SparkSession, file: Path, folder: Path, name: str) -> 
     """Return the same of any Parquet file of this schema; `name` is for people."""
     if runs_here(session.sparkContext.master):
         # The schema is known: Spark need not open the file to plan.
-        return session.read.schema(from_arrow_schema(STATUS_SCHEMA)).parquet(f"file://{file.absolute()}")
+        reader = session.read.options(**_WHOLE).schema(from_arrow_schema(STATUS_SCHEMA))
+        return reader.parquet(f"file://{file.absolute()}")
     # Executors know a sent file by its name alone: two files of one name must not be confused.
     state = file.stat()
     sent = folder / f"{name}-{state.st_ino:x}-{state.st_mtime_ns:x}.parquet"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,6 +77,13 @@ def test_a_fresh_hole_may_still_be_filled_and_an_old_one_not() -> None:
     both = decide(Segment(2, 4, recorded_ms=500), Segment(6, 10, recorded_ms=499), rule=FRESH_SLAVE)
     assert both.hole is not None
     assert (both.code, both.hole.from_seq, both.holes) == ("gap", 4, 1), "the other one may be filled"
+
+
+@pytest.mark.parametrize(("age_ms", "code"), [(40_001, "may-fill"), (70_000, "may-fill"), (70_001, "gap")])
+def test_a_hole_is_as_old_as_the_clock_of_its_server_may_be_behind(age_ms: int, code: str) -> None:
+    slave = Header("slave", "", created_ms=100_000, cut_ms=100_000, flush_period_ms=20_000)
+    rule = StreamRule.of(slave, Baseline(), settled=False)
+    assert decide(Segment(0, 4), Segment(6, 10, recorded_ms=100_000 - age_ms), rule=rule).code == code
 
 
 def test_several_holes_are_counted_and_repaired_together() -> None:

@@ -24,6 +24,8 @@ def test_files_are_those_of_the_file() -> None:
     assert (merged.half, merged.cut_ms, merged.hdfs_paths, merged.hdfs_absent) == (
         *("both", 9_000, ("/data",), ("/gone",)),
     )
+    [told] = merged.notices
+    assert told.startswith("HDFS: following: files are compared as FILE of 1970-01-01T00:00:02")
     assert with_files_of(fresh, replace(file, half="hbase")) == fresh
 
 

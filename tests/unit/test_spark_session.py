@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -217,6 +218,23 @@ def test_a_small_query_leaves_the_settings_of_a_session_alone(session: SparkSess
 
 
 @pytest.mark.slow
+def test_a_file_that_cannot_be_read_is_no_empty_one(session: SparkSession, tmp_path: Path) -> None:
+    """Also where Spark is set to leave out what it cannot read: nobody would ask for the files of these rows."""
+    file = tmp_path / "master.parquet"
+    pq.write_table(pa.Table.from_pylist([{"kind": "file", "path": f"/{at}"} for at in range(99)], STATUS_SCHEMA), file)
+    whole = file.read_bytes()
+    path = pq.ParquetFile(file).metadata.row_group(0).column(STATUS_SCHEMA.get_field_index("path"))
+    at = path.dictionary_page_offset
+    session.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
+    try:
+        assert read_parquet(session, file, tmp_path, "master").toArrow().num_rows == 99
+        file.write_bytes(whole[:at] + bytes([0xFF] * 32) + whole[at + 32 :])
+        with pytest.raises(Exception, match=re.escape(file.name)):
+            read_parquet(session, file, tmp_path, "master").toArrow()
+    finally:
+        session.conf.unset("spark.sql.files.ignoreCorruptFiles")
+
+
 def test_a_fresh_session_prints_nothing_and_a_bad_one_says_why() -> None:
     code = (
         "from status_tool.spark.session import spark_session\n"
