@@ -179,12 +179,12 @@ def hbase_server(at: Addresses, region_servers: int) -> dict[str, str]:
         "hbase.master.wait.on.regionservers.mintostart": "1",
         "hbase.master.wait.on.regionservers.maxtostart": str(region_servers),
         "hbase.master.wait.on.regionservers.timeout": "20000",
-        "hbase.regionserver.msginterval": "500",
+        "hbase.regionserver.msginterval": "1000",
         "hbase.regionserver.handler.count": "10",
-        "hbase.server.thread.wakefrequency": "500",
+        "hbase.server.thread.wakefrequency": "1000",
         # Until then compacted files count as references, and a region with references cannot be merged.
         "hbase.hfile.compaction.discharger.interval": "1000",
-        "replication.source.sleepforretries": "200",
+        "replication.source.sleepforretries": "500",
         # HBase waits up to 300 times as long; a peer that comes back should be noticed in a second or two.
         "replication.source.maxretriesmultiplier": "10",
         "replication.sleep.before.failover": "2000",
