@@ -186,7 +186,7 @@ def hbase_server(at: Addresses, region_servers: int) -> dict[str, str]:
         "hbase.hfile.compaction.discharger.interval": "1000",
         "replication.source.sleepforretries": "500",
         # HBase waits up to 300 times as long; a peer that comes back should be noticed in a second or two.
-        "replication.source.maxretriesmultiplier": "10",
+        "replication.source.maxretriesmultiplier": "4",
         "replication.sleep.before.failover": "2000",
         # Only of use with hbase.replication.bulkload.enabled, which a test sets itself.
         "hbase.replication.cluster.id": at.name,

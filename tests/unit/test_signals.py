@@ -104,6 +104,8 @@ def test_a_jvm_that_the_signal_has_ended_first(number: int, code: str, monkeypat
     way = f"sys.exit({128 + number})" if code == "{0}" else itself
     dying = subprocess.Popen([sys.executable, "-c", f"import os, signal, sys, time; time.sleep(0.2); {way}"])
     monkeypatch.setattr(jvm, "process", lambda: dying)
+    # It takes longer to start on a busy machine than a JVM to end.
+    monkeypatch.setattr("status_tool.cli.main._DYING_S", 60)
 
     def ended(*_: object) -> None:
         raise ENDS[0]
