@@ -36,7 +36,7 @@ REPLICATE_TRACKER = {"hbase.coprocessor.regionserver.classes": "io.github.status
 SHORT_PERIODS = {
     "hbase.replicationtable.updatedelay": "1000",
     "hbase.replicationtable.updateperiod": "5000",
-    "hbase.replicationtable.barrierpoll": "1000",
+    "hbase.replicationtable.barrierpoll": "500",
 }
 """Not needed for a right result (the barrier makes it right at once), but for tests of what happens in between."""
 BOTH_TRACKERS = {**WAL_TRACKER, **REPLICATE_TRACKER}

@@ -20,12 +20,12 @@ from tests.pair import JAR, Pair, start_pair, tracked_spec
 from tests.standing import borrowed_pair
 
 PR_SET_TIMERSLACK = 29
-TIMER_SLACK_NS = 100_000_000
+TIMER_SLACK_NS = 40_000_000
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _coarse_timers() -> None:
-    """Let timed waits of this process and of what it starts last up to 100 ms longer (prctl(2)).
+    """Let timed waits of this process and of what it starts last up to 40 ms longer (prctl(2)).
 
     Each client of HBase looks at its timers a hundred times a second (Netty's `HashedWheelTimer`, twice a JVM): a fifth
     of the CPU of all servers of the tests.

@@ -179,14 +179,14 @@ def hbase_server(at: Addresses, region_servers: int) -> dict[str, str]:
         "hbase.master.wait.on.regionservers.mintostart": "1",
         "hbase.master.wait.on.regionservers.maxtostart": str(region_servers),
         "hbase.master.wait.on.regionservers.timeout": "20000",
-        "hbase.regionserver.msginterval": "1000",
+        "hbase.regionserver.msginterval": "500",
         "hbase.regionserver.handler.count": "10",
-        "hbase.server.thread.wakefrequency": "1000",
+        "hbase.server.thread.wakefrequency": "500",
         # Until then compacted files count as references, and a region with references cannot be merged.
         "hbase.hfile.compaction.discharger.interval": "1000",
-        "replication.source.sleepforretries": "500",
+        "replication.source.sleepforretries": "200",
         # HBase waits up to 300 times as long; a peer that comes back should be noticed in a second or two.
-        "replication.source.maxretriesmultiplier": "4",
+        "replication.source.maxretriesmultiplier": "10",
         "replication.sleep.before.failover": "2000",
         # Only of use with hbase.replication.bulkload.enabled, which a test sets itself.
         "hbase.replication.cluster.id": at.name,
