@@ -243,7 +243,7 @@ class _Way:
     compare_one: CompareOne
     first_look: Callable[[Sequence[str]], dict[str, Result]]
     """Those of many tables that are equal at once: of others nothing is said."""
-    shown: Callable[[str], Mapping[str, Sequence[int]]] = lambda _: {}
+    shown: Callable[[str], Mapping[str, Sequence[int]]]
     """What the master's table kept as its rows were digested (`kept_proofs.shown_by`)."""
 
 

@@ -378,11 +378,12 @@ def _queue_facts(master: SideFacts, peer: PeerFacts, scope: Scope, slave_since_m
     """Return what the master's queues prove for the peer, and what its configuration means for the tables."""
     header = master.header
     window, since_ms = (header.coverage_ms, header.barrier_issued_ms), scope.since.everything_ms
+    left_out = _left_out(master, peer)
     return dataclasses.replace(
         queue_facts(master.kind("queue"), master.kind("server"), peer, window, slave_since_ms, since_ms),
         withheld=withheld(peer, master.replicated),
-        left_out=_left_out(master, peer),
-        unshipped=tuple(table for table in _left_out(master, peer) if master.replicated.get(table) != ()),
+        left_out=left_out,
+        unshipped=tuple(table for table in left_out if master.replicated.get(table) != ()),
         families=family_filter(peer),
         own_shipping=own_shipping(peer),
     )

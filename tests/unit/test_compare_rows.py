@@ -45,6 +45,7 @@ from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Group, HBaseOutcome, Outcome, Overview, Problem
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.verdicts import Evidence, Status, Verdict
+from tests.unit.test_evidence_reference import family
 
 HEADER = Header("master", "m", 10, 10)
 
@@ -59,6 +60,11 @@ def question(master: Header = HEADER) -> Question:
 QUESTION = question()
 MASTER = cast(Settings, SimpleNamespace(thrift=lambda: None))
 EQUAL = Result("a", TableVerdict.EQUAL, ("f",))
+
+
+def unknown(_table: str) -> dict[str, list[int]]:
+    """What the master's table kept is not asked in these tests."""
+    return {}
 
 
 def outcome(*groups: tuple[str | None, str]) -> Outcome:
@@ -161,9 +167,9 @@ def test_a_first_look_that_fails_leaves_each_table_to_itself() -> None:
         raise ConnectionFailed("gone")
 
     names = ["a", "b", "c", "d"]
-    assert _glance(_Way(True, lambda *_: EQUAL, fails), names) == {}
-    assert _glance(_Way(True, lambda *_: EQUAL, lambda _: {"a": EQUAL}), names) == {"a": EQUAL}
-    assert _glance(_Way(True, lambda *_: EQUAL, fails), names[:3]) == {}
+    assert _glance(_Way(True, lambda *_: EQUAL, fails, unknown), names) == {}
+    assert _glance(_Way(True, lambda *_: EQUAL, lambda _: {"a": EQUAL}, unknown), names) == {"a": EQUAL}
+    assert _glance(_Way(True, lambda *_: EQUAL, fails, unknown), names[:3]) == {}
 
 
 @pytest.mark.parametrize(("least", "oldest", "is_usable"), [(1, 5, False), (1, FOREVER, True), (0, 5, True)])
@@ -203,11 +209,6 @@ def test_rows_of_which_nothing_that_was_written_by_the_cut_is_compared_are_not_e
     assert set(way.first_look(["a"])) == ({"a"} if is_compared else set())
     if not is_compared:
         assert way.compare_one("a").verdict is TableVerdict.UNVERIFIABLE
-
-
-def family(**settings: int) -> dict[str, Any]:
-    never = {"ttl": 2**31 - 1, "min_versions": 0, "keep_deleted": "FALSE", "new_version_behavior": False}
-    return {"scope": 1, "versions": 1, **never, **settings}
 
 
 def test_a_proof_keeps_what_the_master_showed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,7 +285,7 @@ def test_rows_that_may_still_change_are_not_compared_before_the_streams(
         compared.append(table)
         return replace(EQUAL, table=table)
 
-    monkeypatch.setattr(RowComparison, "_by_file", lambda *_: _Way(drained, compare_one, lambda _: {}))
+    monkeypatch.setattr(RowComparison, "_by_file", lambda *_: _Way(drained, compare_one, lambda _: {}, unknown))
     monkeypatch.setattr(compare_rows, "_recorded", lambda proofs, *_: proofs)
     asked = RowComparison(RowsAsked(None, True), MASTER, QUESTION, (), 0.0, lambda _: None, threading.Event())
     asked.begin()

@@ -21,7 +21,6 @@ from status_tool.vocabulary.verdicts import Evidence, FileStatus, Status, Verdic
 from tests.judgement import verify_rows
 
 Row = dict[str, Any]
-TTL = 2**31 - 1
 
 MASTER = Header(
     "master",
@@ -728,18 +727,18 @@ def test_a_proof_is_one_for_its_families_and_its_master() -> None:
 @pytest.mark.parametrize(("versions", "verdict"), [(1, Verdict.COMPLETE), (2, Verdict.UNVERIFIABLE)])
 def test_a_proof_ends_where_the_master_shows_what_it_had_hidden(versions: int, verdict: Verdict) -> None:
     """The slave has kept more all the time: its regions tell nothing, and nobody compared those cells."""
-    kept = {"until_ms": 25_000, "families": ["f"], "seen": {}, "by": "rows", "shown": {"f": [1, 0, TTL, 0, 0, 1]}}
-    ours, theirs = (json.dumps({**json.loads(DETAIL), "families": {"f": family(v)}}) for v in (versions, 3))
+    kept = {"until_ms": 25_000, "families": ["f"], "seen": {}, "by": "rows", "shown": {"f": [1, 0, 2**31 - 1, 0, 0, 1]}}
+    ours, theirs = (json.dumps({**json.loads(DETAIL), "families": {"f": family(versions=v)}}) for v in (versions, 3))
     here = json.dumps(json.loads(theirs) | {"proven": {MASTER.cluster_id: kept}})
     outcome = check(changed(OLD_REGION, "table", detail=ours), changed(THEIRS, "table", detail=here))
     assert outcome.verdict is verdict
     assert {problem.code for problem in outcome.problems} == ({"older-than-tracker"} if versions > 1 else set())
 
 
-def family(versions: int) -> dict[str, Any]:
+def family(**settings: int) -> dict[str, Any]:
     """A family's descriptor."""
-    never = {"min_versions": 0, "ttl": TTL, "keep_deleted": "FALSE", "new_version_behavior": False}
-    return {"scope": 1, "versions": versions, **never}
+    never = {"ttl": 2**31 - 1, "min_versions": 0, "keep_deleted": "FALSE", "new_version_behavior": False}
+    return {"scope": 1, "versions": 1, **never, **settings}
 
 
 @pytest.mark.parametrize(

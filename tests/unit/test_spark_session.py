@@ -217,7 +217,6 @@ def test_a_small_query_leaves_the_settings_of_a_session_alone(session: SparkSess
     assert before == (dict(session.sparkContext.getConf().getAll()), session.conf.get("spark.sql.adaptive.enabled"))
 
 
-@pytest.mark.slow
 def test_a_file_that_cannot_be_read_is_no_empty_one(session: SparkSession, tmp_path: Path) -> None:
     """Also where Spark is set to leave out what it cannot read: nobody would ask for the files of these rows."""
     file = tmp_path / "master.parquet"
@@ -235,6 +234,7 @@ def test_a_file_that_cannot_be_read_is_no_empty_one(session: SparkSession, tmp_p
         session.conf.unset("spark.sql.files.ignoreCorruptFiles")
 
 
+@pytest.mark.slow
 def test_a_fresh_session_prints_nothing_and_a_bad_one_says_why() -> None:
     code = (
         "from status_tool.spark.session import spark_session\n"
