@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from contextlib import suppress
@@ -115,7 +114,7 @@ class Standalone:
         try:
             with urllib.request.urlopen(f"http://{LOOPBACK}:{self._web_port}/json/", timeout=10) as answer:
                 return int(json.load(answer)["aliveworkers"])
-        except (urllib.error.URLError, OSError):
+        except (OSError, ValueError):  # the page of "/" answers until that of "/json" is attached
             return 0
 
     def executors(self) -> list[Executor]:
