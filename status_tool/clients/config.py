@@ -166,6 +166,7 @@ class Settings:
                 "both; correct hbase.regionserver.thrift.framed or .server.type in the site files"
             )
         return ThriftEndpoint(
+            # The property is what the server binds. 0.0.0.0, or nothing, names no host: the tool tries its own.
             "127.0.0.1" if host in (None, "0.0.0.0") else str(host),
             port or site.integer("hbase.regionserver.thrift.port", 9090),
             framed=framed,
@@ -180,6 +181,7 @@ class Settings:
         """Return `principal` and `qops` of a Thrift server that requires Kerberos; nothing for another one."""
         asked = self.site.get(THRIFT_QOP_KEY, "").strip()
         keys = ("hbase.thrift.spnego.principal", THRIFT_PRINCIPAL_KEY) if http else (THRIFT_PRINCIPAL_KEY,)
+        # HBase's ThriftServer asks for SPNEGO over HTTP wherever HBase is secure, but for SASL only if a QOP is set.
         if not (self.is_kerberized if http else asked):
             return {}
         principal = next((found for key in keys if (found := self.site.get(key, "").strip())), "")
@@ -296,6 +298,7 @@ class Settings:
         None where the site files do not name them, or `--webhdfs` replaces what they name.
         """
         filesystem = None if self.webhdfs_option else rpc_filesystem(self.site)
+        # Sorted, as a part of the key under which `hdfs_native` shares its Java process.
         return None if filesystem is None else (filesystem, tuple(sorted(rpc_properties(self.site).items())))
 
     def mounts(self) -> Mounts:
@@ -352,7 +355,7 @@ class Settings:
     def _is_root_elsewhere(self) -> bool:
         """Return True if HBase's root is certainly in another file system than the one whose files are listed.
 
-        Then a folder of that path is a user's. One NameNode may have several addresses, a name service has one name.
+        Then a folder of that path is a user's.
         """
         root = self.site.get("hbase.rootdir", "")
         scheme, name = urlsplit(root).scheme, urlsplit(root).netloc
@@ -360,8 +363,10 @@ class Settings:
             return False
         if scheme not in HDFS_SCHEMES:
             return True
+        # Another address proves nothing, as one NameNode may have several; a name service has one name.
         if name not in (one.strip() for one in self.site.get("dfs.nameservices", "").split(",")):
             return False
+        # None (not known) counts as the same: HBase's own files differ between any two clusters, which is no loss.
         return self._shares_namenodes(root) is False
 
     def _shares_namenodes(self, url: str) -> bool | None:
@@ -392,12 +397,15 @@ class Settings:
         if scheme == VIEW_SCHEME or view_name(self.site, default) is not None:
             return False
         url = f"{scheme}://{authority}"
+        # None (not known) does not do: files of the same path in another HDFS would be compared, and nobody would
+        # notice.
         return not authority or (self._has_host_of(url) if self.webhdfs_option else self._shares_namenodes(url) is True)
 
     def _has_host_of(self, url: str) -> bool:
-        """Return True if `--webhdfs` names a host of a URL's NameNodes: a gateway has another port there."""
+        """Return True if `--webhdfs` names a host of a URL's NameNodes."""
         try:
             others = named_urls(self.site, url) or (url,)
+            # Without ports: a gateway (HttpFS) has another one on the same host.
             return bool({urlsplit(one).hostname for one in others} & {urlsplit(one).hostname for one in self.webhdfs()})
         except (ConfigurationError, ValueError):
             return False

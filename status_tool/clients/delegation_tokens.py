@@ -57,6 +57,7 @@ class _Tokens:
                 # As Hadoop does it: a first renewal tells until when the token is good.
                 held = self._held[endpoint] = _Held(endpoint, token, client.renew_token(token))
                 if len(self._held) == 1:
+                    # Another event: the one before has ended the thread that renewed tokens which are cancelled by now.
                     self._over = threading.Event()
                     threading.Thread(target=self._renew, args=(self._over,), name="hdfs-tokens", daemon=True).start()
             return held.token
@@ -76,6 +77,8 @@ class _Tokens:
             with self._lock:
                 held = list(self._held.values())
             for one in held:
+                # The next turn tries again, and comes sooner. A token that has run out shows at its use
+                # (`TokenNameNode`).
                 with suppress(StatusToolError, Refused):
                     one.until = _client(one.endpoint).renew_token(one.token)
 
@@ -118,4 +121,5 @@ atexit.register(_TOKENS.cancel_all)
 
 
 def _client(endpoint: HdfsEndpoint) -> WebHdfs:
+    # No patience: `of` holds the lock meanwhile, and the end of a run waits for `cancel_all`.
     return WebHdfs(endpoint, patience_s=0)

@@ -78,6 +78,7 @@ class FileClient(ABC):
     def page(self, path: str, after: str = "") -> tuple[list[dict[str, Any]], int]:
         """Return one page of a folder's entries after a name, and how many are left: with any left, it has entries."""
         entries, remaining = self._page(path, after)
+        # `pages` would have no name to go on after, and what is left would count as absent on this side.
         if remaining and not entries:
             raise Refused("IOException", f"the listing ends after {after!r}, with {remaining} entries left")
         return entries, remaining

@@ -141,6 +141,7 @@ class HBaseRpc:
                 raise DecodeError(f"an answer of {length} bytes")
             data = self._read(length)
             head, at = _message(data, 0, ResponseHeader)
+            # HBase's ServerRpcConnection answers with the id -1 if it refuses the connection and not a call.
             if not head.HasField("exception") and head.call_id != self._calls:
                 raise DecodeError("the answer to another call")
             self._has_answered = True
@@ -168,6 +169,7 @@ class HBaseRpc:
     def _received(self, length: int) -> bytes:
         data = bytearray()
         while len(data) < length:
+            # Python allocates as much as `recv` may return, and the length is only a server's word.
             part = self._socket.recv(min(length - len(data), 1 << 20))
             if not part:
                 raise EOFError("it closed the connection")

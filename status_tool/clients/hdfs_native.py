@@ -214,6 +214,7 @@ class _Process:
     """The Java process; its answers are awaited by number. Ends with `end`, or with this process."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        # No pipe: nobody reads it while the process runs, and a JVM that says much would stop at a full one.
         self._console = tempfile.TemporaryFile()  # noqa: SIM115 as long as the process
         try:
             self._process = subprocess.Popen(
@@ -245,6 +246,8 @@ class _Process:
                 raise ConnectionFailed(self._over)
             number = next(self._numbers)
             self._waiting[number] = task
+            # A write may block here while `_listen` needs the lock. That ends by itself: the Java side queues every
+            # request at once (`Requests.serve`) and never waits for its answers to be read.
             with suppress(OSError):  # It has ended: `_listen` says why.
                 assert self._process.stdin is not None
                 self._process.stdin.write(struct.pack(">iic", len(body) + 5, number, operation) + body)
@@ -279,6 +282,7 @@ class _Process:
 
 _SHARED: SharedClients[NativeHdfs] = SharedClients()
 _PROCESSES: dict[tuple[RpcEndpoint, Load], _Process] = {}
+# Reentrant, as `_end_all` calls `_end`.
 _LOCK = threading.RLock()
 
 
@@ -301,11 +305,14 @@ def no_process_left() -> Iterator[None]:
     Where the block is interrupted, a thread that still works on it does not get another one.
     """
     with _LOCK:
+        # An interruption counts until the last run that it hit has ended; the next round of a service may start
+        # processes.
         _Runs.interrupted = _Runs.interrupted and _Runs.under_way > 0
         _Runs.under_way += 1
     try:
         yield
     except StatusToolError:
+        # No interruption: other runs that are under way may still start Java.
         raise
     except BaseException:
         _Runs.interrupted = True
@@ -351,6 +358,7 @@ def _started(endpoint: RpcEndpoint, load: Load) -> _Process:
     try:
         refusal = process.ask(b"O", head, _pairs(endpoint.site), _pairs(endpoint.mounts)).refusal()
     except BaseException:
+        # Nobody else knows the process yet: `_PROCESSES` gets it only once it is open.
         process.end()
         raise
     if refusal is not None:

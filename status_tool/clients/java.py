@@ -48,6 +48,7 @@ def java(whose: str) -> Path:
 
 def realms_option() -> Sequence[str]:
     """Return a JVM's option for the krb5.conf of `KRB5_CONFIG`. Java itself reads `KRB5CCNAME` alone."""
+    # MIT Kerberos takes several files there, Java one.
     realms = os.environ.get("KRB5_CONFIG", "").partition(os.pathsep)[0]
     return (f"-Djava.security.krb5.conf={realms}",) if realms else ()
 
@@ -99,6 +100,7 @@ def _compiled(hadoop: str) -> Path | None:
         return None
     compiler = java("Hadoop's own client").resolve().with_name("javac")
     try:
+        # Nobody closes the lock: the classes are needed as long as this process lives.
         folder, _ = held_folder()
         subprocess.run([compiler, *_COMPILER, "-cp", hadoop, "-d", folder, *sources], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):
@@ -132,7 +134,8 @@ def hbase_class_path(home: Path | None) -> str:
 
 
 def spark_homes() -> list[Path]:
-    """Return SPARK_HOME and PySpark's own Spark, if they exist. Does not import PySpark, which takes time."""
+    """Return SPARK_HOME and PySpark's own Spark, if they exist."""
+    # Found without an import of PySpark, which takes time.
     package = importlib.util.find_spec("pyspark")
     folders = [os.environ.get("SPARK_HOME") or "", *(package.submodule_search_locations or () if package else ())]
     return [Path(folder) for folder in folders if folder]

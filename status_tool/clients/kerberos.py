@@ -66,6 +66,7 @@ class ServiceName:
             return named
         if host in ("", HOST_PATTERN):
             host = str(named.canonicalize(gssapi.MechType.kerberos)).partition("@")[0].partition("/")[2]
+        # In lower case, as Hadoop's SecurityUtil.replacePattern makes it for the server's own login.
         return gssapi.Name(f"{self.service}/{host.lower()}@{realm}", gssapi.NameType.kerberos_principal)
 
 
@@ -117,6 +118,7 @@ class _Login:
                 if not self._checked:
                     self._check_cache()
                     self._checked = True
+            # The first login, or one after `_renew` has failed until the tickets ran out: here its error has a reader.
             elif self._until <= time.time():
                 first = self._until == 0.0
                 self._log_in()
@@ -162,6 +164,8 @@ class _Login:
             cache = krb5.cc_resolve(context, f"FILE:{new}".encode())
             krb5.cc_initialize(context, cache, client)
             krb5.cc_store_cred(context, cache, tickets)
+            # `cc_initialize` empties a cache. Java and other threads, which read it at any time, find the old tickets
+            # or the new.
             os.replace(new, file)
         except krb5.Krb5Error as error:
             what = f"cannot log in as {self.principal} with --keytab {self.keytab}"

@@ -61,6 +61,7 @@ def _of(key: str, name: str) -> str:
 def mounts_below(mounts: Mounts, path: str) -> Mounts:
     """Return the mount points that hold files below a path of the view: the one around it, and those in it."""
     above = [mount for mount in mounts if inside(path, mount[0])]
+    # Mounts are sorted, so the last of those above is the longest, which takes the path.
     return (*above[-1:], *(mount for mount in mounts if mount not in above and inside(mount[0], path)))
 
 

@@ -93,6 +93,7 @@ def rpc_filesystem(site: Mapping[str, str]) -> str | None:
             return _rpc_of_service(site, _host(authority))
         matching = _services_at(site, authority)
         return _rpc_of_service(site, matching[0]) if len(matching) == 1 else f"hdfs://{authority}"
+    # Its authority is a web server's: no RPC address follows from it.
     if default.scheme in _WEB_SCHEMES:
         return None
     if len(internal) == 1:
@@ -109,6 +110,7 @@ def _rpc_of_service(site: Mapping[str, str], service: str) -> str | None:
     if not site.get(f"dfs.ha.namenodes.{service}", "").strip():
         # The only name service there is may have its address in the keys without a suffix.
         return _rpc_url(nodes) or (_rpc_url([_namenode(site, "")]) if len(_services(site)) == 1 else None)
+    # Hadoop's client would never try a NameNode without an RPC address, which may be the active one.
     return f"hdfs://{service}" if all(_rpc_url([node]) for node in nodes) else None
 
 
@@ -118,14 +120,13 @@ def _rpc_url(nodes: Sequence[_NameNode]) -> str | None:
 
 
 def rpc_properties(site: Mapping[str, str]) -> dict[str, str]:
-    """Return the site's properties with those that only Hadoop's client needs: the servers' files may lack them.
-
-    By itself a client that reads from observers knows only what was there at its first request, which precedes the cut:
-    it is to catch up with the active NameNode before each.
-    """
+    """Return the site's properties with those that only Hadoop's client needs: the servers' files may lack them."""
     services = {key.removeprefix("dfs.ha.namenodes.") for key in site if key.startswith("dfs.ha.namenodes.")}
     provider = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
     added = {f"dfs.client.failover.proxy.provider.{service}": provider for service in services}
+    # By itself a client that reads from observers (ObserverReadProxyProvider) knows what was there at its first
+    # request, which precedes the cut. With 0 it catches up with the active NameNode before each request, whatever the
+    # site says.
     ours = {f"dfs.client.failover.observer.auto-msync-period.{service}": "0" for service in services}
     names = ",".join(dict.fromkeys([*_services(site), *sorted(services)]))
     return {**added, **site, **ours, **({"dfs.nameservices": names} if names else {})}
@@ -251,6 +252,7 @@ def _urls(site: Mapping[str, str], nodes: Sequence[_NameNode], host: str = "") -
     urls = []
     for node in nodes:
         reachable = node.host or host
+        # A wildcard is what the NameNode binds, in a file that is its own; the RPC address may name its host.
         if _host(node.web) and _host(node.web) not in WILDCARDS:
             urls.append(f"{scheme}://{node.web}")
         elif reachable:

@@ -93,6 +93,7 @@ class GssapiClient:
             self._chunk = self._context.get_wrap_size_limit(longest or _MOST, chosen == "auth-conf") or longest
         self.complete = True
         # No name follows: the server takes the ticket's own.
+        # RFC 4752, 3.1: the size is 0 where there is no layer.
         answer = struct.pack(">B3s", QOPS[chosen], (0 if chosen == "auth" else _MOST).to_bytes(3, "big"))
         return bytes(self._context.wrap(answer, False).message)
 
@@ -127,6 +128,8 @@ def _context(service: ServiceName, where: str, *, encrypts: bool = False, mechan
     gssapi = gss()
     make_ready()
     flag = gssapi.RequirementFlag
+    # RFC 4752, 3.1, demands mutual authentication and sequencing of a client that may ask for a layer, and
+    # confidentiality of one that may ask for encryption.
     flags = flag.mutual_authentication | flag.integrity | flag.out_of_sequence_detection
     try:
         return gssapi.SecurityContext(
@@ -173,6 +176,7 @@ class SaslLogin:
         """Return a client for one server."""
         name = ServiceName(f"{service}/{HOST_PATTERN}", host)
         self._service = canonical(name)
+        # ZooKeeper uses SASL for the login alone, and wraps nothing afterwards.
         return GssapiClient(name, ("auth",), self._where)
 
     def rejected(self) -> ConnectionFailed:
@@ -204,6 +208,7 @@ class _Mechanism:
                 self._client = self._login.begin(self._sasl.service, self._sasl.host)
             answer = self._client.step(challenge)
         except StatusToolError as error:
+            # kazoo makes an `AuthFailedError("Unknown error")` of it, in a thread of its own.
             self._login.refusal = error
             raise
         if self._client.complete:

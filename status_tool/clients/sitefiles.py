@@ -50,7 +50,7 @@ class SiteConfig(Mapping[str, str]):
         for _ in range(_MAX_SUBSTITUTIONS):
             match = _VARIABLE.search(value)
             if match is None or (replacement := self._variable(match.group(1))) is None:
-                return value
+                return value  # Hadoop leaves the rest as it is, too
             value = value[: match.start()] + replacement + value[match.end() :]
         return value
 

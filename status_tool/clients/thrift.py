@@ -1,7 +1,7 @@
 """HBase over Thrift (version 1, happybase): connections, scans that survive a dropped connection.
 
-happybase does not retry: a Thrift server drops idle connections, and their scanners with them. A scan
-here resumes after the last row it has seen.
+happybase does not retry, and a Thrift server drops idle connections and, apart from those, scanners that have waited
+long for a call. A scan here resumes after the last row it has seen.
 """
 
 from __future__ import annotations
@@ -185,6 +185,7 @@ class _HttpTransport(TTransportBase):
 
     def flush(self) -> None:
         """Send the message and read the answer."""
+        # Emptied first: a message that fails must not go out with the next one.
         message, self._request = self._request.getvalue(), io.BytesIO()
         if not message:
             return
@@ -199,10 +200,11 @@ class _HttpTransport(TTransportBase):
         self._response = io.BytesIO(answer.data)
 
     def _headers(self) -> dict[str, str]:
-        """Return the headers with a fresh ticket: the server keeps no session, so a ticket serves one message."""
+        """Return the headers with a fresh ticket."""
         plain = {"Content-Type": "application/x-thrift"}
         if not self._endpoint.has_kerberos:
             return plain
+        # For each message anew: the server keeps no session.
         return plain | {"Authorization": negotiate_header(service_of(self._endpoint), _server(self._endpoint))}
 
 
@@ -325,6 +327,7 @@ class _Scan:
             try:
                 for items in self._once(start):
                     self._refuse_others(start, items)
+                    # Every answer is progress: a scan of hours may lose more than `SCAN_ATTEMPTS` connections.
                     tries = 0
                     yield items
                     start = self._behind(items[-1].row)
@@ -336,16 +339,17 @@ class _Scan:
                 time.sleep(0.2 * 2**tries)
 
     def _behind(self, row: bytes) -> bytes:
-        """Return where the scan goes on behind a row. In `hbase:meta` a table's regions follow the table's own row."""
+        """Return where the scan goes on behind a row."""
+        # In `hbase:meta` (`MetaCellComparator`) the rows of a table's regions come right behind the table's own, before
+        # what begins with its name and a zero.
         return row + (b",," if self.table == META and b"," not in row else b"\0")
 
     def _refuse_others(self, start: bytes, items: Sequence[Any]) -> None:
-        """Raise `ConnectionFailed` for rows of another scan, which then lacks them: no retry brings them back.
-
-        A Thrift server counts scanners from 0. Over HTTP a call may reach another server, or the same one restarted.
-        """
+        """Raise `ConnectionFailed` for rows of another scan, which then lacks them: no retry brings them back."""
         if self.table == META:  # its rows are not in the order of their bytes (`MetaCellComparator`)
             return
+        # Each Thrift server counts its scanners from 0, and over HTTP a call may reach another server, or a restarted
+        # one: ours and another client's scanner may have one number.
         if items[0].row < start or items[-1].row < items[0].row or (self.stop and items[-1].row >= self.stop):
             raise _other_server(self.endpoint, "sent rows of another scan of a table")
 
@@ -359,18 +363,18 @@ class _Scan:
         open_scanner = partial(client.scannerOpenWithScan, self.table.encode(), scan, {})
         if not self.endpoint.http:
             return int(open_scanner())
+        # One lock for the call and the comparison: threads open scanners at once, in an order that only the server
+        # knows.
         with _OPENING:
             before, number = _HIGHEST.get(str(self.endpoint), -1), int(open_scanner())
+            # Kept although it may be lower: this run ends by it, and a service's next round asks the restarted server.
             _HIGHEST[str(self.endpoint)] = number
         if number <= before:
             raise _other_server(self.endpoint, f"has opened scanner {number} after {before}")
         return number
 
     def _once(self, start: bytes) -> Iterator[list[Any]]:
-        """Yield the answers of one scanner, none of them empty.
-
-        Requests each answer before it yields the one before, so that the server reads while the caller works.
-        """
+        """Yield the answers of one scanner, none of them empty."""
         opened = connect(self.endpoint, service=self.service)
         try:
             client: _Client = opened.client
@@ -378,10 +382,13 @@ class _Scan:
             ask = partial(client.ask, _NEXT, id=scanner, nbRows=SCAN_ROWS)
             ask()
             while items := client.answer(_NEXT):
+                # Before the answer at hand is passed on: the server reads while the caller works.
                 ask()
                 try:
                     yield items
                 except GeneratorExit:
+                    # The caller has enough, and no scanner stays open in HBase. First comes the answer on its way:
+                    # thriftpy2 takes the next message for that to any call (`TClient._recv` compares no sequence id).
                     with contextlib.suppress(Exception):
                         client.answer(_NEXT)
                         client.scannerClose(scanner)

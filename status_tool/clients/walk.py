@@ -89,6 +89,7 @@ class Walk:
         last = entries[-1]["pathSuffix"] if entries else ""
         if spot.upto is not None:
             wanted = [entry for entry in entries if order_of(entry["pathSuffix"]) <= order_of(spot.upto)]
+            # Names come in order: once one lies behind `upto`, all that follow do.
             remaining, entries = remaining if len(wanted) == len(entries) else 0, wanted
         if more := bool(remaining):
             following = Spot(spot.folder, last, spot.upto)

@@ -98,6 +98,7 @@ class RateLimit:
             now = time.monotonic()
             mine = max(now, self._next)
             self._next = mine + self._gap
+        # Outside the lock: other threads take their turns meanwhile.
         time.sleep(max(0.0, mine - now))
 
 
@@ -124,6 +125,7 @@ class WebHdfs(FileClient):
         super().__init__(load.concurrency, patience_s)
         self.endpoint = endpoint
         waits = (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
+        # One connection for each thread of `pool` and of `range_pool`.
         self._datanodes = Servers(2 * load.concurrency, waits, endpoint.trust)
         self._namenodes = [
             client_of(url, endpoint.user, 2 * load.concurrency, waits, endpoint.trust, endpoint.token)
@@ -173,6 +175,7 @@ class WebHdfs(FileClient):
 
     def new_token(self) -> str:
         """Return a delegation token for this user (GETDELEGATIONTOKEN); empty if the NameNode gives none."""
+        # The NameNode's JSON has null in place of a token that it does not issue.
         answer = self._ask("GETDELEGATIONTOKEN", "/").get("Token") or {}
         return str(answer.get("urlString") or "")
 
@@ -213,6 +216,7 @@ class WebHdfs(FileClient):
         """Hand a range's content to `take(bytes)` in pieces; `take(None)` signals a (re)start."""
 
         def stream(response: Any) -> bytes:
+            # A DataNode that fails in the middle is followed by another one, which begins the range anew.
             take(None)
             for piece in response.stream(_READ_BYTES):
                 take(piece)
@@ -264,6 +268,7 @@ class WebHdfs(FileClient):
                     self._patience.pause(tried + refused)
                     continue
                 refused += 1
+                # FileNotFoundException, AccessControlException and the like are about the file, and stay.
                 if refused >= REFUSAL_TRIES or refusal.name != "IOException":
                     raise
             self._patience.pause(tried + refused)
@@ -295,9 +300,12 @@ class WebHdfs(FileClient):
         (`NameNodeHAContext.allowStaleReads`), and WebHDFS carries no state id by which Hadoop's own client is made to
         wait.
         """
+        # Once for each NameNode: a look before each request would double them. One that becomes an observer later is
+        # not noticed (docs/correctness.md).
         if at in self._actives:
             return
         state = (self._namenodes[at].bean(NAMENODE_STATUS) or {}).get("State")
+        # Without a bean (HttpFS, a closed /jmx) it counts as active: docs/correctness.md names that, too.
         if state in ("observer", "standby"):
             raise Failover(f"{self.endpoint.urls[at]} is {state}, not active")
         self._actives.add(at)

@@ -96,15 +96,14 @@ class _TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]
 
 
 def _tls_refusal(hosts: str, context: ssl.SSLContext) -> str | None:
-    """Return why no host of a quorum accepts a connection by TLS; None if one does, or if that is not the reason.
-
-    Servers look at a client's certificate after the client has done its part: what they say to that has to be read.
-    """
+    """Return why no host of a quorum accepts a connection by TLS; None if one does, or if that is not the reason."""
     reasons = []
     for host, port in collect_hosts(hosts)[0]:
         try:
             plain = socket.create_connection((host, port), REFUSED_S)
             with plain, context.wrap_socket(plain, server_hostname=host) as secured:
+                # With TLS 1.3 servers look at a client's certificate after the client's part of the handshake: their
+                # answer is read.
                 secured.recv(1)
         except OSError as error:
             if (why := distrust(error)) is None:
@@ -124,7 +123,7 @@ def _refusal(hosts: str) -> str | None:
         except (ConnectionRefusedError, socket.gaierror) as error:
             reasons.append(error.strerror)
         except OSError:
-            return None
+            return None  # such as a timeout: a slow host gets kazoo's own time
         else:
             return None
     return reasons[0] if reasons else None
@@ -155,6 +154,8 @@ class ZooKeeper:
         self._client = KazooClient(
             hosts=endpoint.hosts,
             timeout=timeout_s,
+            # A server without a quorum may answer then (`readonlymode.enabled`), by an old state. It refuses `sync`
+            # (ZooKeeper's ReadOnlyRequestProcessor), with which all reads for a verdict begin.
             read_only=True,
             connection_retry=retry,
             command_retry=retry,
@@ -184,7 +185,8 @@ class ZooKeeper:
         self._close()
 
     def _start(self) -> None:
-        """Connect, and fail as soon as every host refuses. `KazooClient.start` would wait until its timeout."""
+        """Connect, and fail as soon as every host refuses."""
+        # Not by `KazooClient.start`, which would wait until its timeout.
         connected, deadline = self._client.start_async(), time.monotonic() + self._timeout
         while not connected.wait(REFUSED_S):
             if refusal := _refusal(self.endpoint.hosts):
@@ -213,10 +215,13 @@ class ZooKeeper:
         except (KazooException, KazooTimeoutError, OSError) as error:
             self._refuse_login(error)
             raise ConnectionFailed(f"ZooKeeper at {self.endpoint.hosts} stopped answering ({error})") from None
+        # After the answer: a session that expires during the request has been noted by then.
         if self._is_lost:
             raise ConnectionFailed(f"the session at ZooKeeper {self.endpoint.hosts} expired meanwhile: run again")
 
     def _note_loss(self, state: str) -> None:
+        # kazoo opens a new session by itself, and no call fails if none is under way. SUSPENDED does not count: a
+        # server refuses a session that has seen a newer transaction than it has (`lastZxidSeen`).
         self._is_lost = self._is_lost or state == KazooState.LOST
 
     def _forbidden(self, path: str) -> ConnectionFailed:
@@ -248,6 +253,7 @@ class ZooKeeper:
         try:
             return str(hbase_pb2.ClusterId.FromString(unwrap(data)).cluster_id)
         except (ValueError, DecodeError):
+            # As HBase's ClusterId.parseFrom does: from before protobuf it is the bare text.
             return bytes(data).decode(errors="replace")
 
     def live_servers(self) -> list[str]:
@@ -267,6 +273,7 @@ class ZooKeeper:
     def sync(self) -> None:
         """Catch up with what the quorum had agreed on when this was called: a follower may be behind."""
         path = self._path()
+        # Before the request: a session that expires during `sync` counts.
         self._is_lost = False
         with self._asking(path):
             self._client.sync(path)
