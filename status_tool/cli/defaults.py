@@ -143,6 +143,7 @@ def _checked(parameter: Any, setting: Setting) -> Any:
     value = setting.value
     values = value if isinstance(value, list) else [value]
     simple = (bool,) if parameter.is_flag else (str, int, float)
+    # `bool` is a subclass of `int`.
     fits = all(isinstance(one, simple) and (parameter.is_flag or not isinstance(one, bool)) for one in values)
     if not fits or (isinstance(value, list) and not parameter.multiple):
         kind = "true or false" if parameter.is_flag else "a list of values" if parameter.multiple else "one value"
@@ -155,6 +156,7 @@ def is_default(context: Any, name: str) -> bool:
     return bool(context.get_parameter_source(name).name == "DEFAULT_MAP")
 
 
+# Of the process: a command's function gets values, and not where they come from.
 _from_file: frozenset[str] = frozenset()
 
 

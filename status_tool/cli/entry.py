@@ -29,14 +29,12 @@ def entry() -> None:
 
 
 def _with_all_streams() -> None:
-    """Open a closed stdin or stderr as an empty one, and end the process if stdout is closed.
-
-    The next file opened would take the place of a closed one.
-    """
+    """Open a closed stdin or stderr as an empty one, and end the process if stdout is closed."""
     for number in (0, 2):
         try:
             os.fstat(number)
         except OSError:
+            # Else the next file that is opened gets this number, and what is meant for stderr is written into it.
             null = os.open(os.devnull, os.O_RDWR)
             if null != number:
                 os.dup2(null, number)

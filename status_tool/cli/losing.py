@@ -46,6 +46,7 @@ def lost_check(
         spark_conf=spark_conf,
         lists=tuple(FullList(name, to) for name, to in lists.items() if to is not None),
         rows=None if rows is None else RowsAsked(master, rows),
+        # `--since` shapes this one answer: only checks record the operator's word on the slave.
         records_words=False,
     )
 

@@ -117,6 +117,7 @@ def main(arguments: list[str]) -> int:
 
     With `--json` the error is a document on stdout as well, `{"error": …, "exit_code": …}`.
     """
+    # Another program may call `main` again in the same process.
     complaints.clear()
     received.clear()
     written.clear()
@@ -127,6 +128,7 @@ def main(arguments: list[str]) -> int:
         # While an error was being told, or just after the end.
         exit_code = _interrupted()
     finally:
+        # One that `run` has begun early, and that no session has come to use because of an error.
         jvm.end_unused()
     if exit_code == EXIT_INTERRUPTED and signal.SIGTERM in received:
         exit_code = EXIT_TERMINATED
@@ -156,6 +158,7 @@ def _main(arguments: list[str]) -> int:
             prog_name="status-tool",
             standalone_mode=False,
         )
+        # Here, where a full disk or a reader that has gone still ends in a line and an exit code.
         sys.stdout.flush()
     except StatusToolError as error:
         if not isinstance(error, Interrupted) and _ends_of_signal(error):
@@ -165,6 +168,7 @@ def _main(arguments: list[str]) -> int:
     except Abort:
         return _interrupted()
     except TyperException as error:
+        # By its name: the class is in a package of Typer's own (`typer._click`).
         if type(error).__name__ == "NoArgsIsHelpError":
             print(error.format_message())
         else:
@@ -198,7 +202,8 @@ def _command_of(error: TyperException) -> str:
 
 
 def _write_no_more() -> None:
-    """Discard stdout's buffer, as nobody reads it any more. Python would try to write it again at its end."""
+    """Discard stdout's buffer, as nobody reads it any more."""
+    # The buffer stays: Python writes it once more at its end, then into nothing.
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -214,9 +219,8 @@ def _ends_of_signal(error: Exception) -> bool:
     """Return True if a signal is behind an error.
 
     Errors of a process that the signal ended are then no reasons of their own.
-
-    A signal to all processes of a run may end Spark's JVM before it reaches this one.
     """
+    # A signal to all processes of a run (a service manager's) may end Spark's JVM before it reaches this one.
     process = jvm.process()
     if received or process is None:
         return bool(received)

@@ -26,15 +26,13 @@ Ended = TypeVar("Ended")
 
 
 def show_as(*, quiet: bool, verbose: bool, log_file: Path | None) -> None:
-    """Set how this process shows progress. Raises `UsageError`, `OutputError`.
-
-    Under `spark-submit` it is `verbose` or not at all: there standard error goes where the results go.
-    """
+    """Set how this process shows progress. Raises `UsageError`, `OutputError`."""
     # Help and a wrong option need not wait for what draws bars.
     from status_tool.report.progress import Shown, open_log, set_shown
 
     if quiet and verbose:
         raise UsageError("-q shows no progress, -v every step of it: give either")
+    # Under `spark-submit` standard error goes where the results go.
     set_shown(Shown(quiet or (submitted() and not verbose), verbose, None if log_file is None else open_log(log_file)))
 
 
@@ -70,10 +68,8 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
 def cluster_named(
     folders: Sequence[Path], trust: Trust, thrift: str | None = None, zookeeper: str | None = None
 ) -> Settings:
-    """Return the settings of another cluster: only what the options name.
-
-    The environment's site files are this cluster's.
-    """
+    """Return the settings of another cluster: only what the options name."""
+    # Without $HBASE_CONF_DIR, whose site files are this cluster's.
     return Settings(load_site(folders, environ={}), thrift, (), zookeeper, trust)
 
 

@@ -240,6 +240,7 @@ def _promoted(lost: str, tables: Mapping[str, Mapping[str, Holding]]) -> str:
     best = [
         name
         for name in names
+        # Where no stream of the lost cluster is anywhere, nobody lacks one, and nobody has its newest entries either.
         if all(name in held and not held[name].lacks and held[name].newest_ms is not None for held in tables.values())
     ]
     if not best:

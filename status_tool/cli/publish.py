@@ -85,6 +85,7 @@ def publish(
     if files_every is None and (unused := sorted(known & _OF_FILES)):
         raise UsageError(f"{OPTIONS[unused[0]].flag} is about HDFS files: it goes with --files-every MINUTES")
     metrics: Path | None = options["metrics"]
+    # FILE only stands for the form of `run`: nothing is written there.
     refuse_overwriting({**given, "output": None, "metrics": metrics})
     with loading():
         from status_tool.cli.publishing import PublishService, keep_publishing

@@ -173,6 +173,7 @@ class _Publisher:
         try:
             closing, sent = self._write_and_put()
         except Exception:
+            # Else a publisher whose every round fails would silence the others by its claims.
             with suppress(StatusToolError):
                 self._own_turns().hand_back()
             raise
@@ -194,6 +195,7 @@ class _Publisher:
         closing, sent = put_file(self._table, self._file, int(self._service.interval_s * 1000), self._sent)
         self._file.unlink(missing_ok=True)
         if has_files:
+            # Only now: after a failure the next round has to send the files.
             self._files_at = time.monotonic()
         return closing, sent
 
@@ -217,6 +219,8 @@ class _Publisher:
         """
         with ZooKeeper(self._settings.zookeeper()) as zookeeper:
             known = zookeeper.peers()
+            # A peer that is new is looked at before the next file, which would stop replication to a cluster without
+            # the table. The clusters of known ones are not: one that does not answer costs `PEER_TIMEOUT_S`.
             if known == self._peers and time.monotonic() - self._peers_at < PEERS_S:
                 return ()
             peers = list(carried(known, zookeeper.endpoint, self._table.name))
@@ -241,6 +245,7 @@ class _Publisher:
 
     def _write_metrics(self, done: PublishRound) -> None:
         path = self._service.metrics
+        # What a signal has ended is no failed round.
         if path is None or received:
             return
         last = self._last

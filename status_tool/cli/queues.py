@@ -49,6 +49,7 @@ def queues(
         raise ConfigurationError(f"{elsewhere}: nothing tells which queues are needed")
     with ZooKeeper(settings.zookeeper()) as session:
         cluster_id = session.cluster_id()
+        # A peer that does not exist is told before the wait.
         _peers(session, peer)
         before = measure(settings, session) if watch else None
         time.sleep(watch)
@@ -56,6 +57,7 @@ def queues(
         # Again, after the queues: HBase deletes them with their peer.
         document = {"cluster_id": cluster_id, **standing(measured, _peers(session, peer), before)}
     if peer is not None:
+        # `standing` knows one peer then, and takes the queues of all others for left over.
         document["orphans"] = []
     if metrics is not None:
         write_metrics(metrics, queue_metrics(cluster_id, document["read_ms"], document["peers"]))

@@ -161,6 +161,7 @@ class AskedRun:
             witnesses=tuple(map(witness_place, one.witness or ())),
             copies=self.copies,
             rows=one.rows or "",
+            # The default as well, which `_refuse` does not see: samples need the master's trackers.
             sample_s=0.0 if one.witness else self.sample_s,
         )
 
@@ -188,6 +189,7 @@ def run(**values: Any) -> int:
     with temporary_folder() as folder:
         if asked.options.published is not None:
             with failure_in_metrics(asked.failed_metrics, time.monotonic()):
+                # Before `_run`, which starts Spark's JVM early with settings that depend on FILE's size.
                 asked.options.status_file = fetch_published(asked, folder / "published.status")
         return _run(dataclasses.replace(asked, copies=folder))
 
@@ -225,6 +227,7 @@ def _run(asked: AskedRun) -> int:
             return follow_master(asked.settings, asked.other_cluster(), check, output, one.wait)
         return check_file(asked.settings, check, output)
     if one.explain:
+        # `runs.plan` imports PySpark, for the plans of checks.
         take_spark()
         with loading():
             from status_tool.runs.plan import explain_side
@@ -257,6 +260,7 @@ def asked_of(values: Mapping[str, Any]) -> AskedRun:
     file_mode(permissions_of(one.mode))
     path_map, settings = PathMap.parse(one.map_path or ()), settings_of(values)
     if mode is not Mode.OFFLINE:
+        # The right side alone: the left one is a path in the master's HDFS.
         settings.refuse_elsewhere(sides_of(option)[1] for option in one.map_path or ())
     return AskedRun(
         mode,

@@ -85,6 +85,7 @@ def _write_outcome(outcome: Outcome, output: Output) -> int:
         script = None if output.repair_script is None else str(output.repair_script)
         TextReporter(script, quiet=output.quiet).write(outcome, sys.stdout)
     sys.stdout.flush()
+    # A reader of text has the verdict by now, whatever becomes of the reports.
     if not output.as_json:
         write_reports(outcome, output)
     return outcome.exit_code

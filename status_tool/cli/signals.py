@@ -64,18 +64,17 @@ def _are_handled() -> bool:
 def loading(started: Callable[[], object] | None = None) -> Iterator[None]:
     """Make a signal end the process at once while modules are imported: that takes long, and nothing has begun yet.
 
-    Without the garbage collector, which takes a tenth of that time, and finds nothing.
-
-    `started` ends what has begun to start beside it, without waiting for it. An exception that is raised in a
-    half-imported module may be swallowed there, or shown as a traceback. Where another program has called `main`, its
-    own handlers stay.
+    `started` ends what has begun to start beside it, without waiting for it. Where another program has called `main`,
+    its own handlers stay.
     """
     global _started
     if not _are_handled():
         yield
         return
     _started = started
+    # Not by an exception: a half-imported module may swallow it, or show it as a traceback.
     end_at_once()
+    # The collector takes a tenth of the time of the imports, and finds nothing.
     gc.disable()
     try:
         yield
@@ -88,9 +87,8 @@ def loading(started: Callable[[], object] | None = None) -> Iterator[None]:
 def end_soon(last_words: Callable[[], object]) -> None:
     """Make a signal end the process within `END_S` from now on, whatever it is doing then: for a service.
 
-    `KeyboardInterrupt` alone may not: what answers no more may be waited for, and in a finalizer or a callback of the
-    garbage collector Python swallows it. `last_words` clean up where the time was too short for the usual way; they do
-    not wait. Where another program has called `main`, its own handlers stay.
+    `last_words` clean up where the time was too short for the usual way; they do not wait. Where another program has
+    called `main`, its own handlers stay.
     """
     global _last_words
     if not _are_handled():
@@ -121,6 +119,7 @@ def _again_where_swallowed(unraisable: Any) -> None:
     if unraisable.exc_type is not KeyboardInterrupt:
         _unless_of_a_lost_jvm(unraisable)
     elif received:
+        # By an alarm: Python swallows what is raised here as well.
         signal.signal(signal.SIGALRM, _interrupt_again)
         signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
 
@@ -148,6 +147,8 @@ def _interrupt(number: int, _frame: FrameType | None) -> None:
     if _last_words is not None:
         if received:
             return  # it is ending already
+        # `KeyboardInterrupt` alone may not end a service: what answers no more may be waited for, and in a finalizer or
+        # a callback of the garbage collector Python swallows it.
         signal.signal(signal.SIGALRM, _end_late)
         signal.setitimer(signal.ITIMER_REAL, END_S)
     received.append(number)
@@ -159,6 +160,7 @@ def _end_late(_number: int, _frame: FrameType | None) -> None:
         if _last_words is not None:
             _last_words()
     if complaints:
+        # The run has told its error, and says no second line.
         os._exit(128 + received[0])
     _end_saying(interruption(), received[0])
 
@@ -172,6 +174,7 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 def _end_saying(text: str, number: int) -> NoReturn:
     code = 128 + number
+    # No `print`: the signal may have hit one, and Python's buffers refuse a reentrant call by a RuntimeError.
     os.write(sys.stderr.fileno(), f"status-tool: {text}\n".encode())
     if "--json" in sys.argv:
         os.write(sys.stdout.fileno(), error_document(text, code).encode() + b"\n")

@@ -72,6 +72,7 @@ def watch(
         if name in known:
             raise UsageError(f"{DECLARED[name].flag} does not go with watch: {REFUSED[name]}")
     what = _rounds(made, known, folder)
+    # Without -i the FILE of `made` only stands for the form of `run`, and is no file.
     read = set() if "status_file" in known else {"status_file"}
     refuse_overwriting({**plain(made.params), **dict.fromkeys(read), "folder": folder, "history": history})
     host, port = _address(listen)
@@ -96,6 +97,7 @@ class WatchCommand(TyperCommand):
 def _run_options(context: typer.Context, folder: Path | None) -> tuple[frozenset[str], Any]:
     """Return the given options of `run`, and a context of `run -i` with the values of status-tool.toml."""
     command, arguments = run_command(), list(context.args)
+    # A copy, as Click's parser empties the list.
     known = given_of(plain(command.make_context("watch", arguments.copy()).params))
     # A file's defaults count where the form of `run` takes them, so there has to be one.
     arguments += [] if known & {"status_file", "published"} else ["-i", str(folder or "FILE")]
@@ -116,6 +118,7 @@ def _rounds(made: Any, known: frozenset[str], folder: Path | None) -> RoundParam
             "watch needs the master's side: -i FILE, --published, --from DIR with status files, or --master-conf DIR; "
             f"{words}"
         )
+    # Here the master's endpoints say how FILE is written; `run -i` without --rows refuses them.
     check = {**given, **dict.fromkeys(_MASTER_ENDPOINTS)}
     if not refreshes:
         check_options(given_of(check), given["only"])
@@ -123,6 +126,7 @@ def _rounds(made: Any, known: frozenset[str], folder: Path | None) -> RoundParam
     if "master_conf" not in known:
         raise UsageError("watch reads the master by its site files: give --master-conf DIR")
     half = given["only"]
+    # An option of writing FILE, which `master` below keeps: the check would be refused with it.
     check["all_files"] = False
     check_options(given_of(check), half)
     taken = set(given) & set(OPTIONS) - _ONE_SIDE

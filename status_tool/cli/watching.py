@@ -93,6 +93,7 @@ def keep_watch(what: RoundParameters, service: Service) -> int:
         folder = stack.enter_context(as_service())
         webhook = None if service.webhook is None else stack.enter_context(closing(Webhook(service.webhook)))
         watcher = _Watcher(what, history, pages, webhook, folder)
+        # The last one in is the first to end: Spark's files lie in `folder`, which goes after it.
         stack.callback(watcher.session.drop)
         for done in rounds(watcher.check, Rhythm(service.every_s, service.rounds), watcher.session.drop):
             code = watcher.tell(done)
@@ -105,6 +106,7 @@ class _Session:
     def __init__(self, master: str | None, conf: Sequence[tuple[str, str]], folder: Path) -> None:
         """Prepare the session. `folder` is for the files that the JVM leaves if it has to be killed."""
         self._master = master
+        # In quotes: Spark splits this setting at spaces.
         own = {"spark.local.dir": str(folder), _JVM_OPTIONS: f'"-Djava.io.tmpdir={folder}"'}
         chosen = dict(conf)
         if (options := chosen.get(_JVM_OPTIONS)) is not None:
@@ -117,6 +119,7 @@ class _Session:
         """Start it where there is none, for files like this one. Raises `ConfigurationError` if it cannot start."""
         if self._is_begun:
             return
+        # Before it is there: `drop` ends one that has failed, or was interrupted, in its start, too.
         self._is_begun = True
         try:
             self._stack.enter_context(spark_session(self._master, self._conf, small=is_short(status_file)))
@@ -214,13 +217,11 @@ class _Watcher:
 
     @staticmethod
     def _write(asked: AskedRun) -> bool:
-        """Write FILE, as `run -m` does, and return True if it has local folders. Raises what `write_side` raises.
-
-        `--layout` is for the side that has some: the other one would refuse it.
-        """
+        """Write FILE, as `run -m` does, and return True if it has local folders. Raises what `write_side` raises."""
         request = asked.request()
         unasked(asked.settings, request)
         has_local = bool(by_system(request.hdfs_paths or asked.settings.hdfs_paths)[0])
+        # `--layout` is for the side that has some, which may be the other one: this one would refuse it.
         if not has_local:
             request = replace(request, files=replace(request.files, layout=None))
         with make_progress() as progress:
@@ -241,6 +242,8 @@ class _Watcher:
         if done.outcome is not None:
             self._shown = done.outcome, ended_ms
         page = self._page(done)
+        # `check` writes the report of a round with an outcome. The page of before is written anew, as it would look
+        # current.
         if done.outcome is None and page is not None and (report := self._what.check["report"]) is not None:
             with suppress(StatusToolError):
                 write_report(*page, report)

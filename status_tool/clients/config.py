@@ -422,6 +422,7 @@ class Settings:
     def spool_dir(self, cluster_id: str) -> str | None:
         """Return the spool of a cluster's trackers: where they write what they have yet to put into its state table."""
         shared = self.site.get(SPOOL_DIR_KEY)
+        # By cluster id, as the trackers' `Spool.ofCluster` has it: clusters may share the folder.
         if shared:
             return posixpath.join(urlsplit(shared).path, cluster_id)
         return posixpath.join(self.hbase_root, ".status-tool-spool", cluster_id) if self.hbase_root else None

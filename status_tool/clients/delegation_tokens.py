@@ -77,13 +77,13 @@ class _Tokens:
             with self._lock:
                 held = list(self._held.values())
             for one in held:
-                # The next turn tries again, and comes sooner. A token that has run out shows at its use
-                # (`TokenNameNode`).
+                # The next turn tries again. A token that has run out shows where it is used (`TokenNameNode`).
                 with suppress(StatusToolError, Refused):
                     one.until = _client(one.endpoint).renew_token(one.token)
 
     def _pause_s(self) -> float:
         with self._lock:
+            # A pause is a share of what is left: after a renewal that failed, the turns come ever sooner.
             left = min((one.until for one in self._held.values()), default=0.0) - time.time()
         return max(_LEAST_S, left * _RENEWED_AT) if left > _RETRY_S else max(_LEAST_S, min(_RETRY_S, left / 2))
 

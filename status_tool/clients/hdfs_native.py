@@ -319,6 +319,7 @@ def no_process_left() -> Iterator[None]:
         raise
     finally:
         _Runs.under_way -= 1
+        # An interruption ends them at once: threads that wait for an answer get an error.
         if _Runs.interrupted or not _Runs.under_way:
             _end_all()
 

@@ -109,6 +109,7 @@ class _Login:
                 self._held = held_folder()
             except OSError as error:
                 raise ConfigurationError(f"cannot create a folder for Kerberos tickets: {error.strerror}") from None
+            # Before there are tickets: what is started ahead of the first login inherits the place.
             os.environ[TICKETS_VARIABLE] = f"FILE:{self._held[0]}/tickets"
 
     def make_ready(self) -> None:
@@ -249,6 +250,7 @@ def _check_keytab(principal: str, keytab: Path) -> None:
 
 def why_no_ticket(error: Any, service: ServiceName | None = None) -> str:
     """Return the meaning of a GSSAPI error of the client's own side (`gssapi.exceptions.GSSError`), and the way out."""
+    # Kerberos' codes are negative, GSSAPI's minor ones the same 32 bits without a sign.
     major, minor = (error.maj_code >> 16) & 0xFF, error.min_code & 0xFFFFFFFF
     code = minor - (_KRB5_BASE & 0xFFFFFFFF)
     if code not in _MEANINGS and major == _NO_CREDENTIALS:
