@@ -156,7 +156,7 @@ def is_default(context: Any, name: str) -> bool:
     return bool(context.get_parameter_source(name).name == "DEFAULT_MAP")
 
 
-# Of the process: a command's function gets values, and not where they come from.
+# A command's function gets values alone, so the process remembers which of them a file has set.
 _from_file: frozenset[str] = frozenset()
 
 

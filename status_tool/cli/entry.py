@@ -18,7 +18,7 @@ def entry() -> None:
 
     from status_tool.cli.main import main
 
-    # What libraries log (kazoo a line for each refused connection) is in our own error, in one line.
+    # Our own error has in one line what libraries log (kazoo a line for each refused connection).
     logging.getLogger().addHandler(logging.NullHandler())
     handle_signals()
     exit_code = main(sys.argv[1:])
@@ -34,7 +34,7 @@ def _with_all_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            # Else the next file that is opened gets this number, and what is meant for stderr is written into it.
+            # The next file that is opened would get this number, and take what is meant for stderr.
             null = os.open(os.devnull, os.O_RDWR)
             if null != number:
                 os.dup2(null, number)

@@ -21,7 +21,7 @@ def failure_in_metrics(metrics: Path | None, started_s: float) -> Iterator[None]
     try:
         yield
     except Exception:
-        # What a signal has ended is no failed check: as where it ends the run by itself.
+        # A check that a signal has ended has not failed, just as where the signal ends the run by itself.
         if metrics is not None and not received:
             from status_tool.report.metrics import MetricsReporter, before
 

@@ -128,7 +128,7 @@ def main(arguments: list[str]) -> int:
         # While an error was being told, or just after the end.
         exit_code = _interrupted()
     finally:
-        # One that `run` has begun early, and that no session has come to use because of an error.
+        # `run` may have begun one early that no session has come to use because of an error.
         jvm.end_unused()
     if exit_code == EXIT_INTERRUPTED and signal.SIGTERM in received:
         exit_code = EXIT_TERMINATED
@@ -158,7 +158,7 @@ def _main(arguments: list[str]) -> int:
             prog_name="status-tool",
             standalone_mode=False,
         )
-        # Here, where a full disk or a reader that has gone still ends in a line and an exit code.
+        # A full disk, or a reader that has gone, shows here at the latest, and still ends in a line and an exit code.
         sys.stdout.flush()
     except StatusToolError as error:
         if not isinstance(error, Interrupted) and _ends_of_signal(error):
@@ -168,7 +168,7 @@ def _main(arguments: list[str]) -> int:
     except Abort:
         return _interrupted()
     except TyperException as error:
-        # By its name: the class is in a package of Typer's own (`typer._click`).
+        # Typer keeps this class in a package of its own (`typer._click`), so its name has to do.
         if type(error).__name__ == "NoArgsIsHelpError":
             print(error.format_message())
         else:
@@ -203,7 +203,7 @@ def _command_of(error: TyperException) -> str:
 
 def _write_no_more() -> None:
     """Discard stdout's buffer, as nobody reads it any more."""
-    # The buffer stays: Python writes it once more at its end, then into nothing.
+    # Python writes the buffer once more at its end, then into nothing.
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -53,7 +53,7 @@ def mode_of(given: frozenset[str]) -> Mode:
 
 def given_of(values: Mapping[str, Any]) -> frozenset[str]:
     """Return the names of the parameters that the command line gave."""
-    # Not by truth: `--wait 0` is given, too.
+    # `--wait 0` is given, too: its truth does not tell.
     return frozenset(name for name, value in values.items() if value is not None and value is not False and value != [])
 
 

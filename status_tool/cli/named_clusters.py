@@ -95,7 +95,7 @@ def chosen_names(option: str, names: Sequence[str] | None, clusters: Sequence[Na
 
 def _configured(name: str, table: Mapping[str, Any], trust: Trust) -> Settings:
     folders, webhdfs = table.get("conf-dir", []), table.get("webhdfs", [])
-    # Without $HBASE_CONF_DIR, whose properties are one cluster's and would complete those of all.
+    # $HBASE_CONF_DIR names one cluster's site files, which would complete those of all others.
     site = load_site([Path(one) for one in _list(name, "conf-dir", folders)], environ={})
     urls = tuple(_list(name, "webhdfs", webhdfs))
     thrift, zookeeper = (_text(name, key, table.get(key)) for key in ("thrift", "zookeeper"))

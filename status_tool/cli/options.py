@@ -69,7 +69,7 @@ def cluster_named(
     folders: Sequence[Path], trust: Trust, thrift: str | None = None, zookeeper: str | None = None
 ) -> Settings:
     """Return the settings of another cluster: only what the options name."""
-    # Without $HBASE_CONF_DIR, whose site files are this cluster's.
+    # The site files of $HBASE_CONF_DIR are this cluster's.
     return Settings(load_site(folders, environ={}), thrift, (), zookeeper, trust)
 
 

@@ -157,7 +157,7 @@ class _Publisher:
                 raise
             return done
         except Exception as failed:
-            # What was interrupted may end with an error of its own, which is not one of the round.
+            # An interrupted round may end with an error of its own, which does not count.
             if received or isinstance(failed, Interrupted):
                 raise KeyboardInterrupt from None
             kind = "" if isinstance(failed, StatusToolError) else f"{type(failed).__name__}: "
@@ -173,7 +173,7 @@ class _Publisher:
         try:
             closing, sent = self._write_and_put()
         except Exception:
-            # Else a publisher whose every round fails would silence the others by its claims.
+            # A publisher whose every round fails would silence the others by its claims.
             with suppress(StatusToolError):
                 self._own_turns().hand_back()
             raise
@@ -195,7 +195,7 @@ class _Publisher:
         closing, sent = put_file(self._table, self._file, int(self._service.interval_s * 1000), self._sent)
         self._file.unlink(missing_ok=True)
         if has_files:
-            # Only now: after a failure the next round has to send the files.
+            # After a failure the next round has to send the files, so this comes last.
             self._files_at = time.monotonic()
         return closing, sent
 
@@ -245,7 +245,7 @@ class _Publisher:
 
     def _write_metrics(self, done: PublishRound) -> None:
         path = self._service.metrics
-        # What a signal has ended is no failed round.
+        # A round that a signal has ended has not failed.
         if path is None or received:
             return
         last = self._last

@@ -58,7 +58,7 @@ def run_command() -> Any:
 @contextmanager
 def as_service() -> Iterator[Path]:
     """Run rounds: without progress, and ended soon by a signal, whatever they do. Yields a folder for their files."""
-    # What draws bars takes long to import; help and a wrong option need not wait for it.
+    # Progress bars take long to import; help and a wrong option need not wait for them.
     from status_tool.report.progress import Shown, set_shown
 
     set_shown(Shown(quiet=True))

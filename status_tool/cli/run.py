@@ -161,7 +161,7 @@ class AskedRun:
             witnesses=tuple(map(witness_place, one.witness or ())),
             copies=self.copies,
             rows=one.rows or "",
-            # The default as well, which `_refuse` does not see: samples need the master's trackers.
+            # `_refuse` does not see the default: samples need the master's trackers.
             sample_s=0.0 if one.witness else self.sample_s,
         )
 
@@ -189,7 +189,7 @@ def run(**values: Any) -> int:
     with temporary_folder() as folder:
         if asked.options.published is not None:
             with failure_in_metrics(asked.failed_metrics, time.monotonic()):
-                # Before `_run`, which starts Spark's JVM early with settings that depend on FILE's size.
+                # `_run` starts Spark's JVM early, with settings that depend on FILE's size: FILE comes first.
                 asked.options.status_file = fetch_published(asked, folder / "published.status")
         return _run(dataclasses.replace(asked, copies=folder))
 
@@ -249,7 +249,7 @@ def _run(asked: AskedRun) -> int:
 def asked_of(values: Mapping[str, Any]) -> AskedRun:
     """Obey or refuse every option. Raises `UsageError`, and `ConfigurationError` for a file that cannot be read."""
     one, known = SimpleNamespace(**values), given_of(values)
-    # What status-tool.toml sets is a default, not an order: it refuses nothing.
+    # status-tool.toml sets defaults, not orders: they refuse nothing.
     given = known - from_file()
     mode = check_options(given, one.only, known)
     refuse_overwriting({**values, "debug_dir": one.debug_dir or DEFAULT_DEBUG_DIR})
@@ -260,7 +260,7 @@ def asked_of(values: Mapping[str, Any]) -> AskedRun:
     file_mode(permissions_of(one.mode))
     path_map, settings = PathMap.parse(one.map_path or ()), settings_of(values)
     if mode is not Mode.OFFLINE:
-        # The right side alone: the left one is a path in the master's HDFS.
+        # The left side is a path in the master's HDFS.
         settings.refuse_elsewhere(sides_of(option)[1] for option in one.map_path or ())
     return AskedRun(
         mode,
@@ -313,7 +313,7 @@ def _begin_early(asked: AskedRun) -> None:
         return
     take_spark()
     if one.status_file.is_file() and not one.explain:
-        # What fails here is told where it is needed.
+        # An error here comes again where the JVM is needed, and is told there.
         with loading(jvm.kill), suppress(StatusToolError, OSError):
             wanted = spark_settings_with(one.spark_master, dict(asked.spark_conf), is_short(one.status_file))
             jvm.begin(archived(wanted)[0])

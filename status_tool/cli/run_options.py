@@ -629,7 +629,7 @@ def with_options(*names: str, **words: str) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         own = [
             one
-            # Evaluated: Typer needs types, and `from __future__ import annotations` leaves text.
+            # Typer needs types, and `from __future__ import annotations` leaves text.
             for one in inspect.signature(command, eval_str=True).parameters.values()
             if one.kind is not inspect.Parameter.VAR_KEYWORD and one.name not in options
         ]

@@ -72,7 +72,7 @@ def loading(started: Callable[[], object] | None = None) -> Iterator[None]:
         yield
         return
     _started = started
-    # Not by an exception: a half-imported module may swallow it, or show it as a traceback.
+    # A half-imported module may swallow an exception, or show it as a traceback.
     end_at_once()
     # The collector takes a tenth of the time of the imports, and finds nothing.
     gc.disable()
@@ -119,7 +119,7 @@ def _again_where_swallowed(unraisable: Any) -> None:
     if unraisable.exc_type is not KeyboardInterrupt:
         _unless_of_a_lost_jvm(unraisable)
     elif received:
-        # By an alarm: Python swallows what is raised here as well.
+        # Python swallows what is raised here as well: an alarm raises it.
         signal.signal(signal.SIGALRM, _interrupt_again)
         signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
 
@@ -174,7 +174,7 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 def _end_saying(text: str, number: int) -> NoReturn:
     code = 128 + number
-    # No `print`: the signal may have hit one, and Python's buffers refuse a reentrant call by a RuntimeError.
+    # The signal may have hit a `print`, and Python's buffers refuse a reentrant call by a RuntimeError.
     os.write(sys.stderr.fileno(), f"status-tool: {text}\n".encode())
     if "--json" in sys.argv:
         os.write(sys.stdout.fileno(), error_document(text, code).encode() + b"\n")

@@ -126,7 +126,7 @@ def _identity(path: Path) -> tuple[Any, ...]:
 def _is_stdout(path: Path) -> bool:
     with suppress(OSError, ValueError):
         found, stdout = path.stat(), os.fstat(1)
-        # Regular files only: a terminal, a pipe or /dev/null may be both.
+        # A terminal, a pipe or /dev/null may be both: only a regular file is overwritten.
         return stat.S_ISREG(stdout.st_mode) and (found.st_dev, found.st_ino) == (stdout.st_dev, stdout.st_ino)
     return False
 

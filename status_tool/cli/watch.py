@@ -72,7 +72,7 @@ def watch(
         if name in known:
             raise UsageError(f"{DECLARED[name].flag} does not go with watch: {REFUSED[name]}")
     what = _rounds(made, known, folder)
-    # Without -i the FILE of `made` only stands for the form of `run`, and is no file.
+    # Without -i, FILE of `made` only stands for the form of `run`, and is no file.
     read = set() if "status_file" in known else {"status_file"}
     refuse_overwriting({**plain(made.params), **dict.fromkeys(read), "folder": folder, "history": history})
     host, port = _address(listen)
@@ -97,7 +97,7 @@ class WatchCommand(TyperCommand):
 def _run_options(context: typer.Context, folder: Path | None) -> tuple[frozenset[str], Any]:
     """Return the given options of `run`, and a context of `run -i` with the values of status-tool.toml."""
     command, arguments = run_command(), list(context.args)
-    # A copy, as Click's parser empties the list.
+    # Click's parser empties the list that it gets.
     known = given_of(plain(command.make_context("watch", arguments.copy()).params))
     # A file's defaults count where the form of `run` takes them, so there has to be one.
     arguments += [] if known & {"status_file", "published"} else ["-i", str(folder or "FILE")]
@@ -126,7 +126,7 @@ def _rounds(made: Any, known: frozenset[str], folder: Path | None) -> RoundParam
     if "master_conf" not in known:
         raise UsageError("watch reads the master by its site files: give --master-conf DIR")
     half = given["only"]
-    # An option of writing FILE, which `master` below keeps: the check would be refused with it.
+    # `master` below keeps it: it is an option of writing FILE, and the check would be refused with it.
     check["all_files"] = False
     check_options(given_of(check), half)
     taken = set(given) & set(OPTIONS) - _ONE_SIDE

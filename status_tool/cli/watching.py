@@ -106,7 +106,7 @@ class _Session:
     def __init__(self, master: str | None, conf: Sequence[tuple[str, str]], folder: Path) -> None:
         """Prepare the session. `folder` is for the files that the JVM leaves if it has to be killed."""
         self._master = master
-        # In quotes: Spark splits this setting at spaces.
+        # Spark splits this setting at spaces, which the folder's path may have.
         own = {"spark.local.dir": str(folder), _JVM_OPTIONS: f'"-Djava.io.tmpdir={folder}"'}
         chosen = dict(conf)
         if (options := chosen.get(_JVM_OPTIONS)) is not None:
@@ -119,7 +119,7 @@ class _Session:
         """Start it where there is none, for files like this one. Raises `ConfigurationError` if it cannot start."""
         if self._is_begun:
             return
-        # Before it is there: `drop` ends one that has failed, or was interrupted, in its start, too.
+        # `drop` has to end a session, too, that fails or is interrupted while it starts.
         self._is_begun = True
         try:
             self._stack.enter_context(spark_session(self._master, self._conf, small=is_short(status_file)))
@@ -170,8 +170,8 @@ class _Watcher:
         try:
             return self._checked()
         except Exception as error:
-            # What was interrupted may end with an error of its own, which is not one of the round. A signal to all
-            # processes may have ended Spark's JVM first.
+            # An interrupted round may end with an error of its own, which does not count. A signal to all processes may
+            # have ended Spark's JVM first.
             if (process := jvm.process()) is not None and process.poll() is not None:
                 time.sleep(AFTER_JVM_S)
             if received or isinstance(error, Interrupted):
@@ -199,7 +199,7 @@ class _Watcher:
             self._points = self._recovery_points(asked)
             output = Output(one.as_json, one.report, one.metrics, one.repair_script, began, points=self._points)
             write_reports(outcome, output, (*self._history.moments(), self._moment(outcome)))
-        # What Spark's JVM keeps for a round hangs on objects here, in cycles that Python would leave for long.
+        # Objects here hold what Spark's JVM keeps for a round, in cycles that Python would leave for long.
         gc.collect()
         return outcome
 

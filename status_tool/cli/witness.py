@@ -63,7 +63,7 @@ def witness(
     endpoint = register_endpoint(register, "--register")
     host, port = host_port(listen, "--listen")
     if conf_dir:
-        # For its errors alone, in one line: Java reads these files itself, by its class path.
+        # Java reads these files itself, by its class path; here their errors become one line.
         load_site(conf_dir)
     if (principal is None) != (keytab is None):
         raise UsageError("--principal NAME and --keytab FILE belong together: give both, or neither")

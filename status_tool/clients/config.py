@@ -298,7 +298,7 @@ class Settings:
         None where the site files do not name them, or `--webhdfs` replaces what they name.
         """
         filesystem = None if self.webhdfs_option else rpc_filesystem(self.site)
-        # Sorted, as a part of the key under which `hdfs_native` shares its Java process.
+        # The order counts: the pairs are a part of the key under which `hdfs_native` shares its Java process.
         return None if filesystem is None else (filesystem, tuple(sorted(rpc_properties(self.site).items())))
 
     def mounts(self) -> Mounts:
@@ -397,7 +397,7 @@ class Settings:
         if scheme == VIEW_SCHEME or view_name(self.site, default) is not None:
             return False
         url = f"{scheme}://{authority}"
-        # None (not known) does not do: files of the same path in another HDFS would be compared, and nobody would
+        # None (not known) is not enough: files of the same path in another HDFS would be compared, and nobody would
         # notice.
         return not authority or (self._has_host_of(url) if self.webhdfs_option else self._shares_namenodes(url) is True)
 
@@ -405,7 +405,7 @@ class Settings:
         """Return True if `--webhdfs` names a host of a URL's NameNodes."""
         try:
             others = named_urls(self.site, url) or (url,)
-            # Without ports: a gateway (HttpFS) has another one on the same host.
+            # Ports do not count: a gateway (HttpFS) has another one on the same host.
             return bool({urlsplit(one).hostname for one in others} & {urlsplit(one).hostname for one in self.webhdfs()})
         except (ConfigurationError, ValueError):
             return False
@@ -422,7 +422,7 @@ class Settings:
     def spool_dir(self, cluster_id: str) -> str | None:
         """Return the spool of a cluster's trackers: where they write what they have yet to put into its state table."""
         shared = self.site.get(SPOOL_DIR_KEY)
-        # By cluster id, as the trackers' `Spool.ofCluster` has it: clusters may share the folder.
+        # The trackers' `Spool.ofCluster` adds the cluster id, too: clusters may share the folder.
         if shared:
             return posixpath.join(urlsplit(shared).path, cluster_id)
         return posixpath.join(self.hbase_root, ".status-tool-spool", cluster_id) if self.hbase_root else None

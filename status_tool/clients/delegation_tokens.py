@@ -57,7 +57,7 @@ class _Tokens:
                 # As Hadoop does it: a first renewal tells until when the token is good.
                 held = self._held[endpoint] = _Held(endpoint, token, client.renew_token(token))
                 if len(self._held) == 1:
-                    # Another event: the one before has ended the thread that renewed tokens which are cancelled by now.
+                    # The event of before has ended the thread that renewed tokens which are cancelled by now.
                     self._over = threading.Event()
                     threading.Thread(target=self._renew, args=(self._over,), name="hdfs-tokens", daemon=True).start()
             return held.token
@@ -121,5 +121,6 @@ atexit.register(_TOKENS.cancel_all)
 
 
 def _client(endpoint: HdfsEndpoint) -> WebHdfs:
-    # No patience: `of` holds the lock meanwhile, and the end of a run waits for `cancel_all`.
+    # `of` holds the lock meanwhile, and the end of a run waits for `cancel_all`: neither waits for a NameNode that is
+    # away.
     return WebHdfs(endpoint, patience_s=0)

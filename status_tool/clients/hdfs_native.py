@@ -214,7 +214,7 @@ class _Process:
     """The Java process; its answers are awaited by number. Ends with `end`, or with this process."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        # No pipe: nobody reads it while the process runs, and a JVM that says much would stop at a full one.
+        # Nobody reads it while the process runs: a JVM that says much would stop at a full pipe.
         self._console = tempfile.TemporaryFile()  # noqa: SIM115 as long as the process
         try:
             self._process = subprocess.Popen(
@@ -282,7 +282,7 @@ class _Process:
 
 _SHARED: SharedClients[NativeHdfs] = SharedClients()
 _PROCESSES: dict[tuple[RpcEndpoint, Load], _Process] = {}
-# Reentrant, as `_end_all` calls `_end`.
+# `_end_all` calls `_end`, which takes it again.
 _LOCK = threading.RLock()
 
 
@@ -312,7 +312,7 @@ def no_process_left() -> Iterator[None]:
     try:
         yield
     except StatusToolError:
-        # No interruption: other runs that are under way may still start Java.
+        # This is no interruption: other runs that are under way may still start Java.
         raise
     except BaseException:
         _Runs.interrupted = True

@@ -135,7 +135,7 @@ def hbase_class_path(home: Path | None) -> str:
 
 def spark_homes() -> list[Path]:
     """Return SPARK_HOME and PySpark's own Spark, if they exist."""
-    # Found without an import of PySpark, which takes time.
+    # An import of PySpark would take time.
     package = importlib.util.find_spec("pyspark")
     folders = [os.environ.get("SPARK_HOME") or "", *(package.submodule_search_locations or () if package else ())]
     return [Path(folder) for folder in folders if folder]

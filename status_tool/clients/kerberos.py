@@ -66,7 +66,7 @@ class ServiceName:
             return named
         if host in ("", HOST_PATTERN):
             host = str(named.canonicalize(gssapi.MechType.kerberos)).partition("@")[0].partition("/")[2]
-        # In lower case, as Hadoop's SecurityUtil.replacePattern makes it for the server's own login.
+        # Hadoop's SecurityUtil.replacePattern lowers the host for the server's own login, too.
         return gssapi.Name(f"{self.service}/{host.lower()}@{realm}", gssapi.NameType.kerberos_principal)
 
 
@@ -109,7 +109,7 @@ class _Login:
                 self._held = held_folder()
             except OSError as error:
                 raise ConfigurationError(f"cannot create a folder for Kerberos tickets: {error.strerror}") from None
-            # Before there are tickets: what is started ahead of the first login inherits the place.
+            # A process that is started before the first login inherits the place.
             os.environ[TICKETS_VARIABLE] = f"FILE:{self._held[0]}/tickets"
 
     def make_ready(self) -> None:
@@ -119,7 +119,8 @@ class _Login:
                 if not self._checked:
                     self._check_cache()
                     self._checked = True
-            # The first login, or one after `_renew` has failed until the tickets ran out: here its error has a reader.
+            # This is the first login, or one after `_renew` has failed until the tickets ran out: here its error has a
+            # reader.
             elif self._until <= time.time():
                 first = self._until == 0.0
                 self._log_in()
@@ -165,8 +166,8 @@ class _Login:
             cache = krb5.cc_resolve(context, f"FILE:{new}".encode())
             krb5.cc_initialize(context, cache, client)
             krb5.cc_store_cred(context, cache, tickets)
-            # `cc_initialize` empties a cache. Java and other threads, which read it at any time, find the old tickets
-            # or the new.
+            # `cc_initialize` empties a cache. Java and other threads read it at any time, and find the old tickets or
+            # the new.
             os.replace(new, file)
         except krb5.Krb5Error as error:
             what = f"cannot log in as {self.principal} with --keytab {self.keytab}"

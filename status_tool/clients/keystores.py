@@ -77,7 +77,7 @@ def _read(files: tuple[str, ...], prefixes: tuple[tuple[str, str], ...]) -> dict
     """Return contents of stores (PEM) by their kind, each with the prefix of its properties in some site files."""
     asked = [word for pair in prefixes for word in pair]
     launch = [str(java("a Java keystore")), *_JVM_OPTIONS, "-cp", hadoop_class_path(), _MAIN]
-    # Names only: Java reads the passwords itself, which would show in the process list.
+    # Java reads the passwords itself: in arguments they would show in the process list.
     command = [*launch, *files, "--", *asked]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)

@@ -124,9 +124,8 @@ def rpc_properties(site: Mapping[str, str]) -> dict[str, str]:
     services = {key.removeprefix("dfs.ha.namenodes.") for key in site if key.startswith("dfs.ha.namenodes.")}
     provider = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
     added = {f"dfs.client.failover.proxy.provider.{service}": provider for service in services}
-    # By itself a client that reads from observers (ObserverReadProxyProvider) knows what was there at its first
-    # request, which precedes the cut. With 0 it catches up with the active NameNode before each request, whatever the
-    # site says.
+    # A client that reads from observers (ObserverReadProxyProvider) only knows what was there at its first request,
+    # which precedes the cut. With 0 it catches up with the active NameNode before each, whatever the site says.
     ours = {f"dfs.client.failover.observer.auto-msync-period.{service}": "0" for service in services}
     names = ",".join(dict.fromkeys([*_services(site), *sorted(services)]))
     return {**added, **site, **ours, **({"dfs.nameservices": names} if names else {})}

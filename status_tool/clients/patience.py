@@ -66,7 +66,7 @@ class Patience:
 
     def pause(self, turn: int) -> None:
         """Wait with exponential backoff."""
-        # With jitter: threads that have failed together would retry together.
+        # Threads that have failed together would retry together without jitter.
         seconds = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(turn, 10)) * random.uniform(0.5, 1.0)
         if self._stop.wait(seconds):
             raise ConnectionFailed("stopped while waiting for the NameNode")

@@ -92,8 +92,7 @@ class GssapiClient:
         if chosen != "auth":
             self._chunk = self._context.get_wrap_size_limit(longest or _MOST, chosen == "auth-conf") or longest
         self.complete = True
-        # No name follows: the server takes the ticket's own.
-        # RFC 4752, 3.1: the size is 0 where there is no layer.
+        # No name follows: the server takes the ticket's own. RFC 4752, 3.1, demands the size 0 where there is no layer.
         answer = struct.pack(">B3s", QOPS[chosen], (0 if chosen == "auth" else _MOST).to_bytes(3, "big"))
         return bytes(self._context.wrap(answer, False).message)
 

@@ -185,7 +185,7 @@ class _HttpTransport(TTransportBase):
 
     def flush(self) -> None:
         """Send the message and read the answer."""
-        # Emptied first: a message that fails must not go out with the next one.
+        # A message that fails must not go out with the next one.
         message, self._request = self._request.getvalue(), io.BytesIO()
         if not message:
             return
@@ -204,7 +204,7 @@ class _HttpTransport(TTransportBase):
         plain = {"Content-Type": "application/x-thrift"}
         if not self._endpoint.has_kerberos:
             return plain
-        # For each message anew: the server keeps no session.
+        # The server keeps no session.
         return plain | {"Authorization": negotiate_header(service_of(self._endpoint), _server(self._endpoint))}
 
 
@@ -363,11 +363,10 @@ class _Scan:
         open_scanner = partial(client.scannerOpenWithScan, self.table.encode(), scan, {})
         if not self.endpoint.http:
             return int(open_scanner())
-        # One lock for the call and the comparison: threads open scanners at once, in an order that only the server
-        # knows.
+        # Threads open scanners at once, in an order that only the server knows: one lock covers call and comparison.
         with _OPENING:
             before, number = _HIGHEST.get(str(self.endpoint), -1), int(open_scanner())
-            # Kept although it may be lower: this run ends by it, and a service's next round asks the restarted server.
+            # It may be lower: this run ends by that, and a service's next round asks the restarted server.
             _HIGHEST[str(self.endpoint)] = number
         if number <= before:
             raise _other_server(self.endpoint, f"has opened scanner {number} after {before}")
@@ -382,13 +381,14 @@ class _Scan:
             ask = partial(client.ask, _NEXT, id=scanner, nbRows=SCAN_ROWS)
             ask()
             while items := client.answer(_NEXT):
-                # Before the answer at hand is passed on: the server reads while the caller works.
+                # The server reads this answer while the caller works on the one at hand.
                 ask()
                 try:
                     yield items
                 except GeneratorExit:
-                    # The caller has enough, and no scanner stays open in HBase. First comes the answer on its way:
-                    # thriftpy2 takes the next message for that to any call (`TClient._recv` compares no sequence id).
+                    # The caller has enough, and no scanner stays open in HBase. The answer on its way is taken before:
+                    # thriftpy2 takes the next message for the answer to any call (`TClient._recv` compares no sequence
+                    # id).
                     with contextlib.suppress(Exception):
                         client.answer(_NEXT)
                         client.scannerClose(scanner)

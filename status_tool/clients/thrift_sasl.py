@@ -95,7 +95,7 @@ class SaslTransport(TTransportBase):
 
     def flush(self) -> None:
         """Send the message."""
-        # Emptied first: a message that fails must not go out with the next one.
+        # A message that fails must not go out with the next one.
         data, self._written = self._written.getvalue(), io.BytesIO()
         for part in self._layer().wrap(data):
             self._inner.write(struct.pack(">i", len(part)) + part)

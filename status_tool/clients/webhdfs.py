@@ -98,7 +98,7 @@ class RateLimit:
             now = time.monotonic()
             mine = max(now, self._next)
             self._next = mine + self._gap
-        # Outside the lock: other threads take their turns meanwhile.
+        # Other threads take their turns meanwhile, so this is outside the lock.
         time.sleep(max(0.0, mine - now))
 
 
@@ -300,12 +300,12 @@ class WebHdfs(FileClient):
         (`NameNodeHAContext.allowStaleReads`), and WebHDFS carries no state id by which Hadoop's own client is made to
         wait.
         """
-        # Once for each NameNode: a look before each request would double them. One that becomes an observer later is
-        # not noticed (docs/correctness.md).
+        # A look before each request would double the requests. A NameNode that becomes an observer later is not noticed
+        # (docs/correctness.md).
         if at in self._actives:
             return
         state = (self._namenodes[at].bean(NAMENODE_STATUS) or {}).get("State")
-        # Without a bean (HttpFS, a closed /jmx) it counts as active: docs/correctness.md names that, too.
+        # A NameNode without the bean (HttpFS, a closed /jmx) counts as active: docs/correctness.md names that, too.
         if state in ("observer", "standby"):
             raise Failover(f"{self.endpoint.urls[at]} is {state}, not active")
         self._actives.add(at)

@@ -186,7 +186,7 @@ class ZooKeeper:
 
     def _start(self) -> None:
         """Connect, and fail as soon as every host refuses."""
-        # Not by `KazooClient.start`, which would wait until its timeout.
+        # `KazooClient.start` would wait until its timeout.
         connected, deadline = self._client.start_async(), time.monotonic() + self._timeout
         while not connected.wait(REFUSED_S):
             if refusal := _refusal(self.endpoint.hosts):
@@ -215,7 +215,7 @@ class ZooKeeper:
         except (KazooException, KazooTimeoutError, OSError) as error:
             self._refuse_login(error)
             raise ConnectionFailed(f"ZooKeeper at {self.endpoint.hosts} stopped answering ({error})") from None
-        # After the answer: a session that expires during the request has been noted by then.
+        # A session that expires during the request has been noted by now.
         if self._is_lost:
             raise ConnectionFailed(f"the session at ZooKeeper {self.endpoint.hosts} expired meanwhile: run again")
 
@@ -253,7 +253,7 @@ class ZooKeeper:
         try:
             return str(hbase_pb2.ClusterId.FromString(unwrap(data)).cluster_id)
         except (ValueError, DecodeError):
-            # As HBase's ClusterId.parseFrom does: from before protobuf it is the bare text.
+            # HBase's ClusterId.parseFrom, too, takes anything else for the bare text of an old version.
             return bytes(data).decode(errors="replace")
 
     def live_servers(self) -> list[str]:
@@ -273,7 +273,7 @@ class ZooKeeper:
     def sync(self) -> None:
         """Catch up with what the quorum had agreed on when this was called: a follower may be behind."""
         path = self._path()
-        # Before the request: a session that expires during `sync` counts.
+        # A session that expires during `sync` counts, so this comes first.
         self._is_lost = False
         with self._asking(path):
             self._client.sync(path)
