@@ -1,7 +1,8 @@
 """The other end of `clients/hdfs_native.py` without Hadoop: `python -m tests.fake_hdfs_reader FOLDER`.
 
 It serves a local folder, whose file's texts say what else happens: `refuse NAME MESSAGE`; `away NAME N`, no NameNode is
-reached for so many times; `die`; `babble`, what a JVM prints that is out of memory; `crc32`, a checksum of that kind.
+reached for so many times; `die`; `cut`, the same in the middle of an answer; `babble`, what a JVM prints that is out of
+memory; `crc32`, a checksum of that kind.
 FOLDER.log has its process id and the requests.
 """
 
@@ -63,6 +64,10 @@ def listing(path: Path, after: str) -> bytes:
     return b"A" + struct.pack(">ii", max(0, len(left) - PAGE), len(left[:PAGE])) + entries
 
 
+class CutShort(Exception):
+    """The process ends in the middle of this answer."""
+
+
 def checksum(path: Path) -> bytes:
     if not path.exists():
         return refused("FileNotFoundException", f"File does not exist: {path}")
@@ -75,6 +80,8 @@ def checksum(path: Path) -> bytes:
         return refused(name, "Call From here to there failed")
     if what == "die":
         sys.exit("java.lang.IllegalStateException: the end")
+    if what == "cut":
+        raise CutShort
     if what == "babble":
         sys.stdout.write("Terminating due to java.lang.OutOfMemoryError: Java heap space\n")
         sys.stdout.flush()
@@ -115,7 +122,11 @@ def main() -> None:
             if operation == b"O" and (root / "cannot-open").exists():
                 body = refused("IllegalArgumentException", "java.net.UnknownHostException: nowhere")
             else:
-                body = answer(operation.decode(), request, root)
+                try:
+                    body = answer(operation.decode(), request, root)
+                except CutShort:
+                    sys.stdout.buffer.write(struct.pack(">ii", 100, number) + b"A")
+                    sys.exit("java.lang.IllegalStateException: cut short")
             sys.stdout.buffer.write(struct.pack(">ii", len(body) + 4, number) + body)
             sys.stdout.buffer.flush()
 

@@ -43,6 +43,7 @@ class _Tokens:
         self._lock = threading.Lock()
         self._held: dict[HdfsEndpoint, _Held] = {}
         self._over = threading.Event()
+        self._over.set()
         self.runs = 0
 
     def of(self, endpoint: HdfsEndpoint) -> str:
@@ -56,7 +57,7 @@ class _Tokens:
                     return ""
                 # As Hadoop does it: a first renewal tells until when the token is good.
                 held = self._held[endpoint] = _Held(endpoint, token, client.renew_token(token))
-                if len(self._held) == 1:
+                if self._over.is_set():
                     # The event of before has ended the thread that renewed tokens which are cancelled by now.
                     self._over = threading.Event()
                     threading.Thread(target=self._renew, args=(self._over,), name="hdfs-tokens", daemon=True).start()

@@ -265,10 +265,12 @@ class _Process:
         while len(head := stream.read(8)) == 8:
             length, number = struct.unpack(">ii", head)
             with self._lock:
-                task = self._waiting.pop(number, None)
+                task = self._waiting.get(number)
             # A JVM that runs out of memory says so on stdout.
             if task is None or length < 4 or len(data := stream.read(length - 4)) < length - 4:
                 break
+            with self._lock:
+                del self._waiting[number]  # not before: a task whose answer is cut short still has to fail
             task.set_result(_Answer(data))
         self._process.kill()
         code = self._process.wait()

@@ -136,7 +136,7 @@ def _read_site(path: Path, found: dict[str, Property], depth: int = 0) -> None:
         root = ElementTree.parse(path).getroot()
     except ElementTree.ParseError as error:
         raise ConfigurationError(f"{path} is not valid XML ({error})") from None
-    except (OSError, ValueError) as error:  # ValueError: an encoding that expat does not take
+    except (OSError, ValueError, LookupError) as error:  # an encoding that expat does not take, or Python not know
         raise ConfigurationError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     if _local(root) != "configuration":
         raise ConfigurationError(f"{path} is not a site file: its outermost element is <{_local(root)}>")

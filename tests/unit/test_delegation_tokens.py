@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
@@ -115,6 +116,24 @@ def test_a_run_that_is_longer_than_a_token(
         delegated(namenode.endpoint)
         eventually(lambda: namenode.operations.count("RENEWDELEGATIONTOKEN") >= 3)
     assert namenode.operations.count("GETDELEGATIONTOKEN") == 1
+
+
+def test_one_thread_renews_also_a_token_that_replaces_another(
+    namenode: NameNode, eventually: Callable[[Callable[[], bool]], None]
+) -> None:
+    """It ends with the run."""
+
+    def renewing() -> int:
+        return sum(thread.name == "hdfs-tokens" for thread in threading.enumerate())
+
+    eventually(lambda: renewing() == 0)
+    namenode.good_for_s = -1.0
+    with no_token_left():
+        for _ in range(2):
+            delegated(namenode.endpoint)
+        assert namenode.operations.count("GETDELEGATIONTOKEN") == 2
+        assert renewing() == 1
+    eventually(lambda: renewing() == 0)
 
 
 @pytest.fixture

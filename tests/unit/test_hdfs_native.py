@@ -230,7 +230,8 @@ def test_lost_blocks_are_waited_for_once(fake: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    ("text", "why"), [("die", "the end"), ("babble", "its Java process ended with -9; is JAVA_HOME a JDK 17")]
+    ("text", "why"),
+    [("die", "the end"), ("cut", "cut short"), ("babble", "its Java process ended with -9; is JAVA_HOME a JDK 17")],
 )
 def test_a_process_that_ends_in_the_middle(fake: Path, text: str, why: str) -> None:
     """The run ends with one line instead of waiting; the next one starts another process."""

@@ -58,6 +58,14 @@ def test_an_include_that_cannot_be_read(tmp_path: Path, href: str, said: str) ->
         load_site([tmp_path], {})
 
 
+@pytest.mark.parametrize("encoding", ["nonsense", "utf-7"])
+def test_an_encoding_that_cannot_be_read(tmp_path: Path, encoding: str) -> None:
+    """One line, too."""
+    (tmp_path / "hbase-site.xml").write_text(f"<?xml version='1.0' encoding='{encoding}'?><configuration/>")
+    with pytest.raises(ConfigurationError, match=r"hbase-site\.xml"):
+        load_site([tmp_path], {})
+
+
 def test_final(tmp_path: Path) -> None:
     """Of a folder, what is loaded later does not override it; another folder may be another cluster's."""
     site, other = tmp_path / "site", tmp_path / "other"
