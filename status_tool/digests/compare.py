@@ -146,7 +146,7 @@ def compare(
     # The key is drawn after the data was written, so no writer can have chosen cells that collide under it.
     asked = Query({table: how.families}, os.urandom(16), limits.cut_ms, limits.rate)
     with ExitStack() as stack:
-        # Left last: by Ctrl-C its threads end when the requests are withdrawn.
+        # First in, last out: after Ctrl-C the pool's threads end only when the requests are withdrawn.
         pool = stack.enter_context(ThreadPoolExecutor(2))
         both = tuple(stack.enter_context(Requests(side.settings, asked, stop)) for side in (master, slave))
         found = _Comparison(table, (both[0], both[1]), pool, limits, counted, shipped_until).run()
@@ -292,7 +292,7 @@ class _Comparison:
             settled = self._settle(unequal)
             self._found.confirmed += settled
             unequal = [pair for pair in unequal if pair not in settled]
-            # What is parked decides nothing any more where something else differs for good.
+            # Parked ranges decide nothing once another one differs for good.
             done = not unequal and (not self._parked or bool(self._found.confirmed))
             late += time.monotonic() > deadline
             # A range that grows as fast as it is narrowed never becomes small.

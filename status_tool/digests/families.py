@@ -75,6 +75,7 @@ def describe(settings: Settings, tables: Sequence[str], say: Callable[[str], Non
     state.require()
     with ZooKeeper(settings.zookeeper()) as zookeeper:
         cluster_id = zookeeper.cluster_id()
+        # Before the barrier, which would otherwise go into the state table of another cluster.
         require_same_cluster(settings, zookeeper)
     barrier = state.put_barrier()
     say("waiting for the descriptors of the tables")

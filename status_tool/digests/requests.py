@@ -135,8 +135,9 @@ def _sums(answer: Answer) -> Sums:
 
 
 def _apart(regions: Iterable[HostedRegion]) -> list[HostedRegion]:
-    """Return the regions by table, in key order, without those that share keys: which of them clients read is not
-    known. So it is for a moment where `hbase:meta` is read during a split.
+    """Return the regions by table, in key order, without those that share keys.
+
+    Nobody knows which of those clients read. A scan of `hbase:meta` during a split shows such regions for a moment.
     """
     found = sorted(regions, key=lambda one: (one.table, one.start))
     shared, widest = set[HostedRegion](), None
@@ -204,15 +205,13 @@ class Requests:
             with connection(self._endpoint) as client:
                 client.create_table(self.name, {FAMILY.decode(): {"max_versions": 1, "time_to_live": TTL_S}})
         except ConnectionFailed:
-            # Another request, of this run or of another, may have been faster.
+            # Another request, of this run or of another one, may have created it in between.
             if not self._has_table():
                 raise
 
     def _require_clock(self) -> None:
-        """Raise `ConnectionFailed` if this host's clock, by which cells with a TTL are left out, is not HBase's.
-
-        By the request that was just put: an answer may be read long after it was written.
-        """
+        """Raise `ConnectionFailed` if this host's clock, by which cells with a TTL are left out, is not HBase's."""
+        # The request was put just now, while an answer may be read long after it was written.
         key = self._key(RequestRow.TYPE)
         for _, cells in scan(self._endpoint, self.name, key, key + b"\0"):
             if abs(now_ms() - max(moment for _, moment in cells.values())) > CLOCKS_MS:
@@ -414,6 +413,7 @@ class _Round:
         ranges = (one for place in self._asked.values() for one in place if one.part in missing)
         if any(gap.intersection(one.start, one.stop) for one in ranges for gap in missing[one.part]):
             self._worked_at = now
+        # Regions of a server that was given up are open: a wait for them to open is in vain.
         return now - self._worked_at < (META_S if self._given_up else UNHOSTED_S)
 
     def _look(self) -> None:
