@@ -50,6 +50,7 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     Raises `OutputError` where it is plain beforehand that nothing can be written there, so that
     a long run need not fail at its end.
     """
+    # `os.replace` would replace the link itself, and leave the file behind it as it was.
     target = Path(os.path.realpath(path))
     try:
         mode = target.stat().st_mode
@@ -104,9 +105,10 @@ class AtomicFile(io.RawIOBase):
 
     def _set_mode(self) -> None:
         if _asked_mode is not None:
+            # Not by `os.open`, whose mode loses the bits of the umask.
             os.fchmod(self._fd, _asked_mode)
             return
-        # Somebody has chosen them for the file that is there.
+        # Somebody has chosen the permissions of the file that is there.
         with contextlib.suppress(FileNotFoundError):
             os.fchmod(self._fd, stat.S_IMODE(self._target.stat().st_mode))
 
@@ -118,6 +120,7 @@ class AtomicFile(io.RawIOBase):
         view = memoryview(data).cast("B")  # type: ignore[arg-type]
         written = 0
         try:
+            # `os.write` may take a part only: Linux ends each call after 0x7ffff000 bytes (write(2)).
             while written < len(view):
                 written += os.write(self._fd, view[written:])
         except OSError as error:
@@ -142,9 +145,11 @@ class AtomicFile(io.RawIOBase):
     def commit(self) -> None:
         """Put the file in its place; raises `OutputError` and removes it where that fails."""
         try:
+            # Before the rename: after a crash of the host, the name must not stand for a file without its data.
             os.fsync(self._fd)
             # The last moment to notice: the file must not replace what became a folder meanwhile.
             os.replace(self._temporary, self._target)
+            # Until here, `signals.interruption` says that nothing was written.
             written.append(os.fspath(self._path))
         except OSError as error:
             self.close()
@@ -164,6 +169,7 @@ class AtomicFile(io.RawIOBase):
             self._release()
 
     def _release(self) -> None:
+        # The number goes first: after a signal in between, a second close could hit another file of that number.
         fd, self._fd = self._fd, -1
         with contextlib.suppress(OSError):
             os.close(fd)
@@ -179,6 +185,7 @@ def atomic_write(path: str | os.PathLike[str], mode: int = PRIVATE) -> Iterator[
     file = AtomicFile(path, mode)
     try:
         buffered = io.BufferedWriter(file, _BUFFER_BYTES)
+        # Paths that are not UTF-8 hold lone surrogates (PEP 383), which UTF-8 cannot encode.
         text = io.TextIOWrapper(buffered, encoding="utf-8", errors="backslashreplace", newline="\n")
         yield text
         text.flush()
@@ -190,6 +197,7 @@ def atomic_write(path: str | os.PathLike[str], mode: int = PRIVATE) -> Iterator[
 
 def _temporary_name(target: Path) -> Path:
     suffix = f".{os.getpid()}-{secrets.token_hex(4)}.tmp"
+    # NAME_MAX counts bytes, so the name is cut as bytes.
     stem = os.fsencode(target.name)[: _NAME_MAX - len(suffix) - 1]
     return target.with_name("." + os.fsdecode(stem) + suffix)
 

@@ -16,6 +16,7 @@ def safe(text: str, limit: int | None = None) -> str:
 
     `limit` bounds the result's length in characters; what was cut is shown as `…`.
     """
+    # `isprintable` is false for controls, bidi controls and lone surrogates alike.
     if not text.isprintable():
         text = "".join(char if char.isprintable() else _escaped(char) for char in text)
     if limit is not None and len(text) > limit:

@@ -75,10 +75,12 @@ def _remove_left() -> None:
 
 def _remove_if_left(entry: os.DirEntry[str]) -> None:
     found = entry.stat(follow_symlinks=False)
+    # The folder for temporary files is everybody's: another user's folder is not ours to lock or remove.
     if found.st_uid != os.geteuid() or time.time() - found.st_mtime < _YOUNG_S:
         return
     lock = _opened(entry.path)
     try:
+        # The lock of a process that lives raises BlockingIOError, which the caller suppresses.
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         shutil.rmtree(entry.path, ignore_errors=True)
     finally:
@@ -86,4 +88,5 @@ def _remove_if_left(entry: os.DirEntry[str]) -> None:
 
 
 def _opened(folder: str | Path) -> int:
+    # Anybody can put a symbolic link of such a name into /tmp: O_NOFOLLOW refuses it.
     return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -140,11 +140,13 @@ def compare(
     moment and after that was known; without it, one that is stable is.
     """
     names = _names(how)
+    # No cell from before the cut enters the sums then: equal sums would prove nothing about what is in scope.
     if (expiring := nothing_lasting(how.families, limits.cut_ms)) is not None:
         return Result(table, TableVerdict.UNVERIFIABLE, names, reasons=(expiring,), notices=how.notices)
+    # The key is drawn after the data was written, so no writer can have chosen cells that collide under it.
     asked = Query({table: how.families}, os.urandom(16), limits.cut_ms, limits.rate)
     with ExitStack() as stack:
-        # Left last: by Ctrl-C its threads end when the requests are withdrawn.
+        # First in, last out: after Ctrl-C the pool's threads end only when the requests are withdrawn.
         pool = stack.enter_context(ThreadPoolExecutor(2))
         both = tuple(stack.enter_context(Requests(side.settings, asked, stop)) for side in (master, slave))
         found = _Comparison(table, (both[0], both[1]), pool, limits, counted, shipped_until).run()
@@ -241,6 +243,7 @@ def _verdict(found: _Findings, how: Comparable) -> tuple[TableVerdict, tuple[str
         doubts = list(how.doubts)
         if any(sums.expiring for pair in found.confirmed for sums in pair.sums):
             doubts.append("cells have a time to live of their own, which replication does not carry by default")
+        # Each server expires cells by its own clock: after the horizon one side may lack a cell that the other has.
         if how.horizon_ms is not None and now_ms() > how.horizon_ms:
             doubts.append("it took so long that cells may have expired (TTL) meanwhile: compare smaller parts")
         if not doubts:
@@ -280,14 +283,16 @@ class _Comparison:
         """Compare all rows of the table."""
         limits = {region.start for side in self._sides for region in side.regions()}
         pairs = self._ask(cut(Interval(b"", b""), limits))
+        # The first round alone covers each row once: later rounds repeat parts of it.
         self._found.sums = sum((pair.master.sums for pair in pairs), Sums())
         unequal = [pair for pair in pairs if not pair.is_equal]
+        # `wait_s` begins after the first round, which takes longer the larger the table is.
         deadline, late = time.monotonic() + self._limits.wait_s, 0
         while not self._found.unanswered:
             settled = self._settle(unequal)
             self._found.confirmed += settled
             unequal = [pair for pair in unequal if pair not in settled]
-            # What is parked decides nothing any more where something else differs for good.
+            # Parked ranges decide nothing once another one differs for good.
             done = not unequal and (not self._parked or bool(self._found.confirmed))
             late += time.monotonic() > deadline
             # A range that grows as fast as it is narrowed never becomes small.
@@ -302,6 +307,7 @@ class _Comparison:
 
     def _settle(self, pairs: Sequence[_Pair]) -> list[_Pair]:
         """Return the leaves whose sums have not changed for a while although all earlier edits had been applied."""
+        # The sums were read before `now`, so no pair counts as unchanged for longer than it was.
         now, settled, waiting = time.monotonic(), [], [float("-inf")]
         for pair in pairs:
             if not pair.is_leaf:
@@ -344,9 +350,11 @@ class _Comparison:
     def _ask(self, intervals: Sequence[Interval]) -> list[_Pair]:
         self._asked_at = time.monotonic()
         whole = (TableRange(self._table, interval) for interval in intervals)
+        # The numbers go on from round to round: a late answer to an earlier round names a part that is no longer open.
         parts: Mapping[int, TableRange] = dict(zip(self._numbers, whole, strict=False))
         answers: list[Asked] = list(self._pool.map(lambda side: side.ask(parts, self._counted), self._sides))
         for asked, side in zip(answers, SIDES, strict=True):
             self._found.unanswered += [f"{side}: {why}" for why in asked.unanswered]
         pairs = [_Pair(parts[n].interval, answers[0].coverages[n], answers[1].coverages[n]) for n in parts]
+        # `unanswered` says why pairs are left out here, and keeps the table from being equal.
         return [pair for pair in pairs if pair.master.is_whole and pair.slave.is_whole]

@@ -33,6 +33,7 @@ class _Shown(RowsCounted):
         self._done = self._all = 0
 
     def asked(self, parts: int) -> None:
+        # Both sides' threads count here, and `+=` is not atomic.
         with self._lock:
             self._all += parts
             self._ranges.reach(self._done, self._all)

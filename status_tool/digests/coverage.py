@@ -22,6 +22,7 @@ class Coverage:
         if not buckets or not all(a.stop == b.start and a.stop for a, b in pairwise(buckets)):
             return False
         start, stop = buckets[0].start, buckets[-1].stop
+        # All or nothing: a bucket is a sum, from which no row can be taken out again.
         if (0, start) >= limit(stop) or not any(gap.holds(start, stop) for gap in self.gaps()):
             return False
         self._tiles.update((bucket.start, bucket) for bucket in buckets)

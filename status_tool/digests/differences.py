@@ -52,12 +52,14 @@ class TableSide:
 
     def newest(self, table: str, interval: Interval) -> dict[bytes, dict[bytes, tuple[bytes, int]]]:
         """Return the newest cells of every row."""
+        # A TScan without columns reads all families (`ThriftHBaseServiceHandler.scannerOpenWithScan`).
         if not self.families:
             return {}
         return dict(scan(self.endpoint, table, interval.start, interval.stop or None, self.families))
 
     def versions(self, table: str, row: bytes, column: bytes, count: int) -> Versions:
         """Return the newest versions of a column."""
+        # HBase answers a Get of a family that the table lacks with `NoSuchColumnFamilyException`.
         if column.partition(b":")[0] not in self.families:
             return {}
         with connection(self.endpoint) as client:
@@ -75,6 +77,7 @@ def differences(
         for one in _of_row(row, ours.get(row, {}), theirs.get(row, {}), families):
             found = True
             yield one
+    # Each column costs two Gets, so older versions are read only where the newest explain nothing.
     if not found:
         columns = ((row, column) for row in sorted(ours) for column in sorted(ours[row]))
         for row, column in islice(columns, MAX_VERSION_READS):
@@ -91,6 +94,7 @@ def _of_row(
         family, _, qualifier = column.partition(b":")
         (value, ms), (other, other_ms) = ours.get(column, (None, None)), theirs.get(column, (None, None))
         newest = max(moment for moment in (ms, other_ms) if moment is not None)
+        # Region servers leave cells below `oldest` out of the sums, too: one side may have expired them.
         if (value, ms) == (other, other_ms) or newest < families[family].oldest:
             continue
         kind = MISSING if ms is not None and other_ms is None else EXTRA if ms is None else OTHER_TIME
@@ -106,6 +110,7 @@ def _older(
     rule = families[family]
     if rule.versions == 1:
         return
+    # `getVer` sends all versions in one answer, and VERSIONS may be 2147483647.
     count = min(rule.versions, 1000)
     ours, theirs = (side.versions(table, row, column, count) for side in (master, slave))
     for ms in sorted(ours.keys() | theirs.keys(), reverse=True):

@@ -75,6 +75,7 @@ def describe(settings: Settings, tables: Sequence[str], say: Callable[[str], Non
     state.require()
     with ZooKeeper(settings.zookeeper()) as zookeeper:
         cluster_id = zookeeper.cluster_id()
+        # Before the barrier, which would otherwise go into the state table of another cluster.
         require_same_cluster(settings, zookeeper)
     barrier = state.put_barrier()
     say("waiting for the descriptors of the tables")
@@ -114,8 +115,10 @@ def require_same_cluster(settings: Settings, zookeeper: ZooKeeper) -> None:
 
 def _serves_live_servers(settings: Settings, zookeeper: ZooKeeper) -> bool:
     """Return True if a live server has a region of the Thrift server's state table; False also as one has just died."""
+    # `hbase:meta` comes first: a server registers in ZooKeeper before it opens a region, so the sync brings its znode.
     hosts = {region.server for region in meta.open_regions(settings.thrift(), [settings.state_table])}
     zookeeper.sync()
+    # A server's name holds its start code, so one in common is proof: the others may have died.
     return not hosts.isdisjoint(zookeeper.live_servers())
 
 
@@ -162,6 +165,7 @@ def comparable(
     master: DescribedCluster, slave: DescribedCluster, table: str, names: Sequence[str], notices: tuple[str, ...]
 ) -> Comparable:
     """Return the rules for these families. A family that the slave does not have is compared with nothing."""
+    # By this host's clock, which `Requests` compares with HBase's before anything is digested.
     horizon = now_ms() + HORIZON_MS
     families, doubts, expires, told = {}, [], False, [*notices]
     for name in names:
@@ -175,6 +179,7 @@ def comparable(
         families[name.encode()] = Family(min(ours["versions"], theirs["versions"]), oldest)
         doubts += [f"family {name}: {why}" for why in _doubts(ours, theirs, ttl)]
         told += [f"family {name}: {why}" for why in _left_out(ours, theirs)]
+    # A server whose clock is ahead expires cells earlier than this host's clock says.
     return Comparable(families, tuple(doubts), horizon - CLOCKS_MS if expires else None, tuple(told))
 
 

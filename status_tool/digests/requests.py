@@ -68,6 +68,7 @@ class _Bell:
         with self._changed:
             while (left_s := self._left_s(request)) > 0:
                 self._changed.wait(left_s)
+            # The lock stays held while it rings: the doorbell is one cell, and a second ring would overwrite the first.
             yield
             self._last = (request, time.monotonic())
 
@@ -80,6 +81,7 @@ class _Bell:
 
     def _left_s(self, request: bytes) -> float:
         rung, at = self._last
+        # A request may overwrite its own ring: both lead a server to the same rows.
         return 0.0 if rung == request else at + BELL_S - time.monotonic()
 
 
@@ -133,8 +135,9 @@ def _sums(answer: Answer) -> Sums:
 
 
 def _apart(regions: Iterable[HostedRegion]) -> list[HostedRegion]:
-    """Return the regions by table, in key order, without those that share keys: which of them clients read is not
-    known. So it is for a moment where `hbase:meta` is read during a split.
+    """Return the regions by table, in key order, without those that share keys.
+
+    Nobody knows which of those clients read. A scan of `hbase:meta` during a split shows such regions for a moment.
     """
     found = sorted(regions, key=lambda one: (one.table, one.start))
     shared, widest = set[HostedRegion](), None
@@ -167,6 +170,7 @@ class Requests:
         self._tables = frozenset(question.tables)
         self._expires = any(one.oldest != FOREVER for asked in question.tables.values() for one in asked.values())
         self._request = request(question)
+        # Rows of a request hold its id, so this one never reads answers to an earlier request for the same tables.
         self._id = os.urandom(16)
         self._servers: dict[str, _Server] = {}
         self._rings = 0
@@ -182,12 +186,14 @@ class Requests:
         )
         if self._expires:
             self._require_clock()
+        # Last: if `__enter__` raises, `__exit__` does not run, and nothing stops the thread.
         self._heart.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._over.set()
         self._heart.join(2 * HEARTBEAT_S)
+        # Servers give up a request 30 s after its last heartbeat, so a withdrawal that fails costs no more than that.
         with contextlib.suppress(StatusToolError):
             self._put(self._key(RequestRow.TYPE), {RequestRow.WITHDRAWN: b"1"})
 
@@ -199,15 +205,13 @@ class Requests:
             with connection(self._endpoint) as client:
                 client.create_table(self.name, {FAMILY.decode(): {"max_versions": 1, "time_to_live": TTL_S}})
         except ConnectionFailed:
-            # Another request, of this run or of another, may have been faster.
+            # Another request, of this run or of another one, may have created it in between.
             if not self._has_table():
                 raise
 
     def _require_clock(self) -> None:
-        """Raise `ConnectionFailed` if this host's clock, by which cells with a TTL are left out, is not HBase's.
-
-        By the request that was just put: an answer may be read long after it was written.
-        """
+        """Raise `ConnectionFailed` if this host's clock, by which cells with a TTL are left out, is not HBase's."""
+        # The request was put just now, while an answer may be read long after it was written.
         key = self._key(RequestRow.TYPE)
         for _, cells in scan(self._endpoint, self.name, key, key + b"\0"):
             if abs(now_ms() - max(moment for _, moment in cells.values())) > CLOCKS_MS:
@@ -229,10 +233,8 @@ class Requests:
             client.table(self.name).put(key, {column(name): value for name, value in cells.items()})
 
     def _ring(self) -> None:
-        """Put a new number into the barrier's row, which trackers poll.
-
-        A tracker that had no free place needs another one.
-        """
+        """Put a new number into the barrier's row, which trackers poll."""
+        # `DigestWorker.ring` ignores a doorbell that has not changed.
         self._rings += 1
         bell = self._id + self._rings.to_bytes(8, "big")
         with self._bell.turn(self._id), connection(self._endpoint) as client:
@@ -242,8 +244,11 @@ class Requests:
         beats = 0
         while not self._over.wait(HEARTBEAT_S):
             beats += 1
+            # One beat that fails ends nothing: a server waits 30 s for the next one (`DigestJob.ABANDONED_MS`).
             with contextlib.suppress(StatusToolError):
                 self._put(self._key(RequestRow.TYPE), {RequestRow.HEARTBEAT: beats.to_bytes(8, "big")})
+                # Another process may have overwritten the ring, or a server may have four requests already.
+                # The copy is for `send`, which adds servers meanwhile.
                 if not all(server.has_spoken for server in list(self._servers.values())):
                     self._ring()
 
@@ -281,6 +286,7 @@ class Requests:
                 new = [((name, answer.region, answer.open_seq), answer) for answer in self.hear(name)]
                 open_parts -= {answer.part for _, answer in new}
                 heard += new
+        # After the answers: a region that still has its server and opening had both when that server read it.
         now = meta.open_again(self._endpoint, regions)
         hosted = {(one.server, one.encoded, one.open_seq) for one in now}
         return [
@@ -298,6 +304,7 @@ class Requests:
                 key = f"{PageRow.TYPE}{server.origin}{self._id.hex()}{server.next_page:08x}".encode()
                 self._put(key, {PageRow.RANGES: page(ranges[first : first + PAGE_RANGES])})
                 server.next_page += 1
+        # Last: a server that finds no page looks again only after two seconds (`DigestJob.REFRESH_MS`).
         self._ring()
 
     def server(self, name: str) -> _Server:
@@ -313,9 +320,11 @@ class Requests:
         for key, cells in scan(
             self._endpoint, self.name, server.next_answer, self._key(AnswerRow.TYPE, server.origin, "g")
         ):
+            # A server never writes a row of answers twice, and numbers them upwards (`DigestJob.nextAnswer`).
             server.next_answer = key + b"\0"
             server.heard_at, server.has_spoken = time.monotonic(), True
             _SILENT.discard(name)
+            # An answer after a second ring does not tell which of the two its server has seen.
             if self._rings == 1 and all(one.has_spoken for one in self._servers.values()):
                 self._bell.heard(self._id)
             try:
@@ -328,9 +337,11 @@ class Requests:
         server = self.server(name)
         if time.monotonic() - server.heard_at < SILENT_AGAIN_S:
             return False
+        # Progress costs a read of its own, so it counts only once answers have stayed away.
         key = self._key(ProgressRow.TYPE, server.origin)
         for _, cells in scan(self._endpoint, self.name, key, key + b"\0"):
             written = max(timestamp for _, timestamp in cells.values())
+            # Only a change counts: the timestamp is of another host's clock.
             if written != server.progress_ts:
                 server.progress_ts, server.heard_at, server.has_spoken = written, time.monotonic(), True
         if server.has_spoken:
@@ -378,6 +389,8 @@ class _Round:
         while self._open and self._refusals < MAX_REFUSALS and self._is_worth_waiting() and not self._requests.is_over:
             time.sleep(_pause_s(began))
             self._hear()
+            # `hbase:meta` comes after the answers: a region that moves in between loses its answer. In the other
+            # order, an answer of the server that has just lost the region would count.
             if self._heard or time.monotonic() - self._read_at > META_S:
                 self._look()
                 self._judge()
@@ -400,6 +413,7 @@ class _Round:
         ranges = (one for place in self._asked.values() for one in place if one.part in missing)
         if any(gap.intersection(one.start, one.stop) for one in ranges for gap in missing[one.part]):
             self._worked_at = now
+        # Regions of a server that was given up are open: a wait for them to open is in vain.
         return now - self._worked_at < (META_S if self._given_up else UNHOSTED_S)
 
     def _look(self) -> None:
@@ -409,6 +423,7 @@ class _Round:
         self._regions = {}
         for region in regions:
             self._regions.setdefault(region.table, []).append(region)
+        # Ranges of places that are gone leave the list, so `_send` asks for them where the region is now.
         self._asked = {place: ranges for place, ranges in self._asked.items() if place in hosted}
 
     def _is_wanted(self, region: HostedRegion) -> bool:
@@ -431,12 +446,14 @@ class _Round:
         """Take answers of regions that are still where they were asked; `_look` has just been there."""
         for name, answer in self._heard:
             place = (name, answer.region, answer.open_seq)
+            # Answers from places that `_look` has dropped, from earlier rounds and for whole parts count for nothing.
             if place not in self._asked or answer.part not in self._open:
                 continue
             coverage = self._coverages[answer.part]
             if answer.refused is not None:
                 self._refusals += 1
                 self._last_refusal = f"{name}: {answer.refused}"
+                # `_send` asks for all open ranges of the region again; `Coverage` takes no row twice.
                 del self._asked[place]
             elif coverage.add(answer.buckets):
                 self._counted.digested(_sums(answer))

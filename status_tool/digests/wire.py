@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from status_tool.digests.digest import Family, Sums
 
 VERSION = 3
+# A tracker silently drops a request with more than 1,000 tables, or a page of more than 500 ranges (`DigestRequest`).
 REQUEST_TABLES = 500
 PAGE_RANGES = 500
 _SUMS = struct.Struct(">16sq16sqqqq")
@@ -97,6 +98,7 @@ def answers(data: bytes) -> list[Answer]:
 
 
 def _answer(reader: _Reader) -> Answer:
+    # No region has a name with U+FFFD, so an answer with a damaged name counts for nothing.
     part, region = reader.number("i"), reader.field().decode("ascii", errors="replace")
     open_seq, read_point = reader.number("q"), reader.number("q")
     if reader.number("b"):
@@ -126,6 +128,7 @@ class _Reader:
         return self._at == len(self._data)
 
     def take(self, size: int) -> bytes:
+        # A damaged length may be negative, and a slice would accept it.
         if not 0 <= size <= len(self._data) - self._at:
             raise DamagedAnswer("an answer ends too early")
         self._at += size

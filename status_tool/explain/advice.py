@@ -49,9 +49,10 @@ def since_option(table: str | None, time_ms: int | None) -> str:
 def anew_option(table: str | None, time_ms: int | None, cut_ms: int | None = None) -> str:
     """Return the options that accept a table's past, and with it what has happened to the table on the slave by now.
 
-    With a `cut_ms` what was written until FILE's cut is accepted at least: the time is of the slave's clock.
+    With a `cut_ms`, they accept at least all writes up to FILE's cut.
     """
     name = "TABLE" if table is None else table
+    # The time is of the slave's clock, which may be behind the master's.
     until_ms = None if time_ms is None else latest(time_ms, cut_ms)
     return f"--forget {shlex.quote(name)} {since_option(name, until_ms)}"
 
@@ -60,6 +61,7 @@ def text_of(code: str, table: str | None = None, time_ms: int | None = None, cut
     """Return the advice for a code, before any command; empty if its words say all."""
     anew, known = anew_option(table, time_ms, cut_ms), CODES.get(code)
     text = (known.advice if known else None) or ""
+    # Not `format`: advice may show commands of HBase's shell, with braces of its own.
     return text.replace("{since}", since_option(table, time_ms)).replace("{anew}", anew)
 
 
@@ -88,25 +90,23 @@ def advise(finding: Finding, context: RunContext) -> str | None:
 
 
 def copy_of_file(finding: Finding, context: RunContext) -> str:
-    """Return the command that replaces the slave's file by the master's, quoted for a shell; empty if none helps.
-
-    It keeps block size and checksum type (`-pbc`): otherwise the checksums could not be compared afterwards. A
-    nameservice that both clusters call by one name says nothing, so placeholders stand for it. DistCp's tasks run on
-    other hosts, which do not have the local folders of this one.
-    """
+    """Return the command that replaces the slave's file by the master's, quoted for a shell; empty if none helps."""
     if finding.path is None or finding.code not in FILE_COPIES:
         return ""
     there = context.scope.path_map.to_slave(finding.path)
     is_local = there.startswith(LOCAL)
+    # DistCp's tasks run on other hosts, which do not have the local folders of this one.
     if context.master.hdfs_pool_id == LOCAL_POOL or (context.slave.hdfs_pool_id == LOCAL_POOL and not is_local):
         return ""
     ours, theirs = context.master.filesystem, context.slave.filesystem
+    # A nameservice that both clusters call by one name says nothing: placeholders stand for it.
     if ours == theirs:
         ours = theirs = ""
     source = (ours or FILESYSTEM_PLACEHOLDER) + finding.path
     if is_local:
         command, target = "hadoop fs -get -f", there.removeprefix(LOCAL)
     else:
+        # `-pbc` keeps block size and checksum type: otherwise the checksums could not be compared afterwards.
         command, target = "hadoop distcp -overwrite -pbc", (theirs or SLAVE_FILESYSTEM_PLACEHOLDER) + there
     return f"{command} {shlex.quote(source)} {shlex.quote(target)}"
 
@@ -162,11 +162,13 @@ def hash_command(
 ) -> str:
     """Return the HashTable call for the rows and times of `copy_command`, into a folder that must not exist yet.
 
-    Quoted for a shell. HashTable takes row keys in hex (`HashTable.doCommandLine`), unlike CopyTable.
+    Quoted for a shell.
     """
     options = _times(start_ms, end_ms)
+    # HashTable takes row keys in hex (`HashTable.doCommandLine`), unlike CopyTable.
     options += [f"--startrow={keys[0].hex()}"] if keys[0] else []
     options += [f"--stoprow={keys[1].hex()}"] if keys[1] else []
+    # HashTable would otherwise hash the newest version of each column only.
     options += [f"--versions={ALL_VERSIONS}"]
     options += [f"--families={','.join(families)}"] if families else []
     return _command(HASH_TABLE, [*options, table, folder])
@@ -186,6 +188,7 @@ def _command(main: str, options: Sequence[str]) -> str:
 
 
 def _times(start_ms: int | None, end_ms: int | None) -> list[str]:
+    # HBase's `TimeRange` refuses a negative start, and leaves its end out.
     options = [] if start_ms is None else [f"--starttime={max(0, start_ms - SINCE_MARGIN_MS)}"]
     return options if end_ms is None else [*options, f"--endtime={end_ms + SINCE_MARGIN_MS + 1}"]
 
@@ -220,6 +223,7 @@ def repair_of(finding: Finding, context: RunContext) -> Repair | None:
     """Return the commands that repair a finding; None where copying repairs nothing, or the table is unknown."""
     if finding.table is None or finding.code not in (*HOLES, *TABLE_COPIES, *CONTENTS):
         return None
+    # Cells that came or went beside the streams may have any timestamp, so no time bounds them.
     return repair(
         finding.table,
         (None, None) if finding.code in (*TABLE_COPIES, *CONTENTS) else (finding.written_from_ms, finding.repair_to_ms),
@@ -241,6 +245,7 @@ def repair(
     mark: str,
 ) -> Repair:
     """Return the commands for rows and times of a table; `mark` makes the name of the hashes' folder unique."""
+    # HDFS refuses a colon in a path (`DFSUtilClient.isValidName`), and names with a namespace have one.
     name = "".join(char if char.isalnum() or char in "._-" else "_" for char in table)
     folder = f"{master.filesystem or FILESYSTEM_PLACEHOLDER}/tmp/status-tool-{name}-{mark}"
     return Repair(

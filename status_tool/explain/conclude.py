@@ -67,6 +67,7 @@ def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> 
     """
     run = [*context.run_findings, *context.table_findings] if context.check_hbase else []
     if context.check_hbase and not sum(tally.regions.values()):
+        # With no region in scope no count is bad: this finding keeps the verdict from being complete.
         run.append(Finding("not-replicated"))
     later = later_writes(tally.later) if context.check_hbase else ()
     accepted = accepted_by(context.master, context.scope, context.evidence)
@@ -75,6 +76,7 @@ def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> 
     hbase = _hbase(context, tally, [*run, *older]) if context.check_hbase else None
     notices = (*context.notices, *([later_notice(later, accepted)] if later and accepted else []))
     files = _file_findings(context, tally) if context.check_hdfs else []
+    # After `_hbase`: findings about files leave the verdict on HBase as it is.
     run += [*files, *older]
     hdfs = _hdfs(context, tally, [*files, *older]) if context.check_hdfs else None
     if context.check_hdfs and not tally.master_files and not files:
@@ -99,6 +101,7 @@ def _hbase(context: RunContext, tally: Tally, run: list[Finding]) -> HBaseOutcom
     differ = any(finding.code == "differs" for finding in run)
     if tables or differ or any(tally.regions[status] for status in INCOMPLETE_REGIONS):
         verdict = Verdict.INCOMPLETE
+    # A finding about the whole run or a table need not be about any region, so the counts may not show it.
     elif run or tally.regions[Status.UNVERIFIABLE]:
         verdict = Verdict.UNVERIFIABLE
     else:

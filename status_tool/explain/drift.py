@@ -81,6 +81,7 @@ def find_drift(
 
     `rows` are the master's `table` and `region` rows, `lost` what `Lost` gathered.
     """
+    # `meta.regions` leaves the state table out, so this does, too; `table_families` has it.
     existing = {row["table"] for row in rows if row["kind"] == "region"}
     details = {row["table"]: row.get("detail") for row in rows if row["kind"] == "table" and row["table"] in existing}
     families = {table: replicated_families(detail) or () for table, detail in details.items()}

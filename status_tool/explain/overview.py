@@ -64,6 +64,7 @@ def cause_of(finding: Finding) -> Cause:
 def merged_cause(one: Cause, other: Cause) -> Cause:
     """Merge two causes of the same table and code."""
     return Cause(
+        # `spark.counts` picks its example by the same order.
         min(one.worst, other.worst, key=sort_key),
         one.count + other.count,
         max((lag for lag in (one.lag_ms, other.lag_ms) if lag is not None), default=None),

@@ -45,15 +45,18 @@ def _steps(
 ) -> Iterator[Move]:
     every = " ".join(f"--cluster {shlex.quote(f'{one.name}={options[one.name]}')}" for one in stations)
     where = {name: f"--conf-dir {shlex.quote(options[name])}" for name in (old, new)}
+    # Names of clusters need no quotes (`cli.named_clusters`), unlike the paths that they stand for.
     paths = f"status-tool paths {every} --from"
     for hop, peer in _peers(stations, hops):
         if not peer.get("enabled", True) and any(hop in route for route in _between(hops, old, new)):
             yield Move(hop.source, SHELL, f"enable_peer {_quoted(hop.peer)}", _is_enabled(hop.peer))
+    # Before the writers stop, so that the check after that waits for the last writes only.
     yield Move(
         new, TOOL, f"{paths} {old} --to {new} --wait 300", "exit code 0: everything but the last writes is there"
     )
     yield from _turned(stations, hops, old, new)
     yield Move(old, BY_HAND, "stop everything that writes: applications, jobs, bulk loads", "the next check but one")
+    # After the writers have stopped: writes after a recorded time are unverifiable even if they arrive.
     yield Move(old, TOOL, f"status-tool shutdown-time record {where[old]}", "status-tool shutdown-time show: just now")
     yield from _checked_files(hops, old, new, where)
     yield Move(
@@ -102,6 +105,7 @@ def _turned(stations: Sequence[Station], hops: Sequence[Hop], old: str, new: str
         name = _free_name(stations, new, target)
         key = next(one.cluster_key for one in stations if one.name == target)
         yield from _added(Hop(new, name, target), key, model)
+        # The peer that this step adds may lead on to the next target.
         now.append(Hop(new, name, target))
 
 
@@ -130,6 +134,7 @@ def _added(hop: Hop, key: str, model: PeerFacts) -> Iterator[Move]:
         later.append(f"set_peer_exclude_tableCFs {peer}, {{ {', '.join(tables)} }}")
     elif tables:
         more += f", TABLE_CFS => {{ {', '.join(tables)} }}"
+    # Enabled before its exclusions are set, the peer would ship tables that they exclude.
     state = ", STATE => 'DISABLED'" if later else ""
     shown = f"list_peers: {hop.peer} is {'DISABLED' if later else 'ENABLED'}"
     lacking = f"; what {hop.source} held before is not shipped: `paths` names it, with its repairs"

@@ -60,4 +60,5 @@ def ships_published(peer: Peer, table: str) -> bool:
 def has_table(peer: Peer, of: ZooKeeperEndpoint, table: str) -> bool | None:
     """Return True if the peer's cluster has the table, None if that is unknown."""
     tables = peer_tables(peer, of)
+    # An empty list is no absence: that cluster may not mirror its tables to ZooKeeper (`MirroringTableStateManager`).
     return table in tables if tables else None

@@ -33,6 +33,7 @@ _DIGEST = re.compile("[0-9a-f]{64}")
 def _is_part(value: Any) -> bool:
     if not isinstance(value, list) or len(value) != 2 or not is_text(value[0]) or not is_number(value[1]):
         return False
+    # The digest becomes a part of a row key: nothing else may stand there.
     return bool(_DIGEST.fullmatch(value[0])) and 0 < value[1] <= CELL_BYTES
 
 
@@ -121,6 +122,7 @@ def closing_of(key: bytes, value: bytes, put_ms: int | None = None) -> Closing:
         found = None
     version: Any = found.get("version") if isinstance(found, dict) else None
     version = version if is_number(version) else 0
+    # The version comes first: `fits` knows the fields of this layout alone.
     if version > LAYOUT_VERSION:
         raise StatusFileError("a newer status-tool published it: upgrade status-tool here")
     if kind != "c" or not cluster_id or not name or version != LAYOUT_VERSION or not fits(found, _FIELDS):

@@ -66,7 +66,7 @@ def fetch_newest(
             which = f"checking against the status file published at {iso(closing.barrier_ms)}"
             return [*notices, *errors, f"{which}{_ahead_words(closing)}"]
     what = "status file with HDFS files" if with_files else "status file"
-    # Of the newest, which is the one that should be here.
+    # The newest file's reason alone: that one should be here.
     why = f" ({[*errors, *notices][0]})" if errors or notices else ""
     raise StatusFileError(
         f"no {what} of {'a master' if wanted is None else f'the master {wanted}'} that was published to this cluster "

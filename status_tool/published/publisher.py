@@ -38,6 +38,7 @@ class Turns:
         self._table = table
         self._cluster_id = cluster_id
         self._interval_ms = interval_ms
+        # Containers may share a host name and process id: the random part tells publishers apart.
         self._id = f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
         self._seen: bytes | None = None
         self._has_looked = False
@@ -66,6 +67,7 @@ class Turns:
             self._seen = handed_back
 
     def _claim_now(self, **more: bool) -> bytes:
+        # Id and time make each claim another value: by that, other publishers see that a round was claimed.
         return json.dumps({"publisher": self._id, "claimed_ms": now_ms(), **more}).encode()
 
     def _is_others(self, found: bytes | None) -> bool:
@@ -74,6 +76,7 @@ class Turns:
             return False
         if self._has_looked:
             return found != self._seen
+        # A clock that is ahead stamps claims with a later time, for which this publisher must not wait.
         return 0 <= now_ms() - _claimed_ms(found) < self._interval_ms
 
 
@@ -100,6 +103,7 @@ def put_file(table: PublishedTable, file: Path, interval_ms: int, sent: SentPart
 
     Raises what reading and putting raise.
     """
+    # A slave would refuse a damaged file only after it has arrived.
     with open_status(file, require_side=MASTER) as status:
         header = status.header
     if not header.cluster_id or header.barrier_issued_ms is None:

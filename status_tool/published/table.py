@@ -128,6 +128,7 @@ class PublishedTable(NamedTable):
             try:
                 found.append(closing_of(key, *cells[CLOSING]))
             except StatusFileError as error:
+                # One row of a newer layout must not hide the others.
                 unreadable[str(error)] = None
         found.sort(key=lambda one: one.order, reverse=True)
         return Published(tuple(found), tuple(unreadable))
@@ -144,6 +145,7 @@ class PublishedTable(NamedTable):
     def _fetch(self, closing: Closing, path: Path) -> None:
         try:
             with self._open() as table, open(path, "wb") as file:
+                # One answer of Thrift holds them all: 8 MiB at most.
                 for start in range(0, len(closing.parts), _AT_ONCE):
                     some = closing.parts[start : start + _AT_ONCE]
                     here = dict(table.rows([closing.part_key(part) for part in some], [PART]))
@@ -171,6 +173,7 @@ def refuse_unfit(closing: Closing, path: Path, key: SignKey | None) -> None:
             header = status.header
     except StatusFileError as error:
         raise _refusal(closing, str(error).removeprefix(safe(str(path))).strip()) from None
+    # A closing row has no signature: whoever may write the table can name an older, signed file in a new row.
     if (header.cluster_id, header.barrier_issued_ms) != (closing.cluster_id, closing.barrier_ms):
         raise _refusal(closing, "is another one than its closing row says")
 

@@ -93,7 +93,8 @@ def _hbase(outcome: Outcome) -> dict[str, Any] | None:
         "regions": region_counts(outcome),
         "worst_lag_ms": outcome.hbase.worst_lag_ms,
         "timestamps_complete": outcome.hbase.timestamps_complete,
-        "evidence_by": {**evidence_counts(outcome), "ordered": 0},  # of no tracker any more; readers may ask for it
+        # No tracker records `ordered` any more, but readers may ask for it.
+        "evidence_by": {**evidence_counts(outcome), "ordered": 0},
         "accepted_tables": list(outcome.hbase.accepted_tables),
         "not_replicated": _not_replicated(outcome.hbase.not_replicated),
         "later_writes": [asdict(later) for later in outcome.hbase.later],

@@ -116,6 +116,7 @@ class MetricsReporter(Reporter):
         yield from _gauge("cut_timestamp_seconds", "Everything written before this is in scope.", cut, names)
         if self._points:
             yield from _points(names, self._points, self._run_ms / 1000)
+        # OpenMetrics demands this last line; the textfile collector reads it as a comment.
         yield "# EOF"
 
 

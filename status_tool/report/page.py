@@ -92,6 +92,7 @@ class HtmlReporter(Reporter):
 
 @cache
 def _template() -> Any:
+    # Imported here: most runs write no page.
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(
@@ -123,12 +124,15 @@ def _content(outcome: Outcome, run_ms: int) -> dict[str, Any]:
     problems = drawing.problems or outcome.problems
     compact = len(problems) >= COMPACT_FROM
     server_rows = _servers(drawing, problems if compact else ())
+    # A server with both trackers has two rows: reversed, the first one's number wins.
     numbers = {row[2]: row[0] for row in reversed(server_rows)}
     placed = _numbered(problems) if len(problems) < LINKED_BELOW else {}
     repairs = {repair.table: _repair(repair) for repair in overview.repairs}
+    # The page's policy lets this script run by its hash, and no other.
     script = _asset("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     clusters = outcome.clusters if outcome.clusters is not None and outcome.clusters.links else None
+    # Before `repairs` below: each group takes its table's repair out (`_mended`), and the others are listed at the end.
     groups = [
         _group(group, own, numbers if compact else None, placed) | _mended(group, repairs)
         for group, own in _with_problems(overview.groups, problems)
@@ -256,6 +260,7 @@ def _numbered(problems: Sequence[Problem]) -> dict[str, int]:
 
 
 def _tiles(drawing: Drawing, problems: Sequence[Problem], placed: dict[str, int]) -> list[tuple[str, str, list[Any]]]:
+    # Reversed: of a region's problems the first one wins, which is the worst.
     details = {problem.region: problem.detail for problem in reversed(problems)} if placed else {}
     by_table: dict[str, list[Any]] = defaultdict(list)
     counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
@@ -480,11 +485,13 @@ def _group(
     }
     names = [name for name, (_, shown) in kinds.items() if shown]
     titles = {"behind by": "behind by, s"} if compact else {}
+    # A compact page saves bytes: only rows that a square leads to have an id.
     rows = [
         (number if not compact or placed.get(problem.region or "") == number else 0,
          [_cell(name, problem, numbers, day) for name in names])
         for number, problem in own
     ]  # fmt: skip
+    # Number 0 marks the example of a group of which no problem is listed.
     listed = len(own) if own[0][0] else 1
     whole = "Where it is" if listed == 1 else f"All {listed}, the worst first"
     more = []

@@ -134,7 +134,8 @@ class LineProgress(Progress):
 
     def _report(self) -> None:
         while not self._over.wait(EVERY_S):
-            # Several may count side by side; else the innermost says where the run is.
+            # Several may count side by side; else the innermost says where the run is. The copy is for the run's own
+            # thread, which begins and ends phases meanwhile.
             phases = list(self._phases)
             for one in [phase for phase in phases if phase.done] or phases[-1:]:
                 self.note(one.line(time.monotonic()))
@@ -220,9 +221,10 @@ class LiveProgress(Progress):
 
     @contextlib.contextmanager
     def phase(self, name: str, total: int | None = None) -> Iterator[Counted]:
+        # rich takes square brackets for markup, and paths may hold them.
         task = self._bars.add_task(escape(safe(name)), total=total)
         yield _Bar(self._bars, task)
-        # One that was broken off stays as it is.
+        # A phase that fails does not get here, and its bar stays as it is.
         done = next(item for item in self._bars.tasks if item.id == task)
         whole = done.total if done.total is not None else max(done.completed, 1)
         self._bars.update(task, total=whole, completed=whole)
@@ -271,6 +273,7 @@ def make_progress(stream: TextIO | None = None) -> Progress:
 
     Shows a live display on a terminal (`stream`, default stderr), else a line every `EVERY_S`.
     """
+    # `sys.stderr` is None in a process that was started without that descriptor.
     stream = sys.stderr if stream is None else stream
     shown = _on(stream) if stream is not None and not _shown.quiet else Progress()
     return shown if _shown.log is None else LoggedProgress(shown, LineProgress(_shown.log, stamps=True))

@@ -74,6 +74,7 @@ def left_out(outcome: Outcome) -> tuple[int, int]:
     regions = sum(region_counts(outcome).values()) - region_counts(outcome)[Status.COMPLETE]
     files = file_counts(outcome)
     harmless = files[FileStatus.MATCH] + files[FileStatus.EXTRA]
+    # By name: one region may have several problems.
     named_regions = {problem.region for problem in outcome.problems if problem.region}
     named_files = {problem.path for problem in outcome.problems if problem.path and problem.kind != FileStatus.EXTRA}
     return max(0, regions - len(named_regions)), max(0, sum(files.values()) - harmless - len(named_files))

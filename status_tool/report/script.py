@@ -70,7 +70,7 @@ class ScriptReporter(Reporter):
         else:
             yield ""
             yield from _proof(repairs)
-        # No copy repairs these: what is left over has to go as well.
+        # No copy repairs these: rows that are left over have to go as well.
         if compared := sorted({one.table for one in outcome.overview.groups if one.table and one.code in CONTENTS}):
             names = few([safe(table) for table in compared], MAX_LISTED_NAMES)
             yield ""
@@ -81,10 +81,12 @@ class ScriptReporter(Reporter):
 
 def _repair(repair: TableRepair) -> Iterator[str]:
     yield ""
+    # `safe` leaves no line break: a name of a forged FILE cannot end the comment and begin a command.
     yield f"# {safe(repair.table)} ({', '.join(repair.reasons)})"
     for first in repair.first:
         yield f"# Before that: {safe(first)}"
     when = "stuck" if repair.stuck else "waiting"
+    # Quoted anew: `_word` also escapes what a terminal would not show.
     yield " ".join(("repair", _word(repair.table), when, *map(_word, shlex.split(repair.commands.copy_table))))
 
 

@@ -95,6 +95,7 @@ def headline(outcome: Outcome) -> Iterator[str]:
         parts.append(_share(sum(counts.values()), counts[Status.COMPLETE], "region"))
     if outcome.hdfs is not None:
         counts = file_counts(outcome)
+        # Files that only the slave has are at fault (--strict-extra) only where the verdict is incomplete.
         extra = 0 if outcome.hdfs.verdict is Verdict.INCOMPLETE else counts[FileStatus.EXTRA]
         parts.append(_share(sum(counts.values()) - extra, counts[FileStatus.MATCH], "file"))
     yield "; ".join(
@@ -265,6 +266,7 @@ def shell_lines(command: str) -> Iterator[str]:
 
 def folded(text: str) -> list[str]:
     """Return words in lines of at most 80 columns; a longer word gets a line of its own."""
+    # Options and paths have hyphens, and have to be copied whole.
     return textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False) or [""]
 
 

@@ -21,6 +21,7 @@ def timeline(history: Sequence[Moment]) -> dict[str, Any] | None:
     """Return the coordinates of the picture; None for fewer than two checks."""
     if len(history) < 2:
         return None
+    # The axis is never empty, even if two checks have one time or the clock was set back.
     first, last = history[0].at_ms, max(history[-1].at_ms, history[0].at_ms + 1)
 
     def x_of(ms: int) -> float:
@@ -59,6 +60,7 @@ def _spans(history: Sequence[Moment], x_of: Callable[[int], float]) -> Iterator[
         left, right = x_of(history[start].at_ms), x_of(history[end].at_ms)
         name = history[start].verdict or _NONE
         title = f"{name} from {iso(history[start].at_ms)} to {iso(history[end].at_ms)}"
+        # At least two units wide: a single check can be seen.
         yield _KEYS[history[start].verdict], left, max(2.0, round(right - left, 1)), title
         start = at
 

@@ -78,6 +78,7 @@ class History:
                 # SQLite itself would create it with whatever the umask leaves.
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE))
             self._database = sqlite3.connect(path or _MEMORY, timeout=_WAIT_S)
+            # SQLite's default is off: rounds that are forgotten would leave their rows in `table_at_fault`.
             self._database.execute("PRAGMA foreign_keys = ON")
             self._create()
             last = self._database.execute("SELECT pair FROM round ORDER BY id DESC LIMIT 1").fetchone()
@@ -88,6 +89,7 @@ class History:
         version = self._database.execute("PRAGMA user_version").fetchone()[0]
         tables = self._database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if version == 0 and tables == 0:
+            # One transaction: after a kill in between, tables without a version would be refused as no history.
             self._database.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {_VERSION}; COMMIT;")
         elif version != _VERSION:
             raise ConfigurationError(
@@ -99,6 +101,7 @@ class History:
         try:
             yield
         except sqlite3.DatabaseError as error:
+            # SQLite's text for SQLITE_NOTADB, a file that begins otherwise than a database does.
             if "not a database" in str(error):
                 raise ConfigurationError(f"{self._path} is not a history of status-tool: name another file") from None
             raise OutputError(f"cannot write the history {self._path}: {error}") from None
@@ -111,6 +114,7 @@ class History:
         if outcome is not None:
             self._pair = "/".join((outcome.master_cluster_id, outcome.slave_cluster_id, outcome.peer_id or ""))
         regions, files = done.regions, done.files
+        # `with self._database` is one transaction: a kill leaves the round with its tables, or neither.
         with self._errors(), self._database:
             number = self._database.execute(
                 "INSERT INTO round VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -129,6 +133,7 @@ class History:
 
     def verdict_since_ms(self) -> int | None:
         """Time when the current verdict was first found, without another in between; errors in between do not count."""
+        # By `id`, not by time: the clock may be set back between two rounds.
         row = self._one(
             "SELECT min(started_ms) FROM round WHERE pair = :pair AND verdict IS NOT NULL AND id > coalesce("
             "(SELECT max(id) FROM round WHERE pair = :pair AND verdict IS NOT NULL AND verdict <> (SELECT verdict FROM"

@@ -45,6 +45,7 @@ class HttpPages:
         self._pages: Pages | None = None
         self._report: tuple[Callable[[], str], str] | None = None
         """The report that was made last, and of what: a client may have asked for that of the round before."""
+        # `/healthz` counts from here until the first round ends, so a slow first round is no fault at once.
         self._at_s = time.monotonic()
         try:
             self._server = _Server((host, port), self)
@@ -85,6 +86,7 @@ class HttpPages:
     def _page(self, make: Callable[[], str]) -> str:
         """Return the report. Renders it once a round."""
         with self._lock:
+            # Under the lock, so that clients that ask at once share one rendering; `show` waits for it, too.
             if self._report is None or self._report[0] is not make:
                 self._report = make, make()
             return self._report[1]
@@ -96,6 +98,7 @@ class HttpPages:
 
 
 class _Server(ThreadingHTTPServer):
+    # `server_close` would otherwise wait for each client that is still connected (`ThreadingMixIn.block_on_close`).
     daemon_threads = True
 
     def __init__(self, address: tuple[str, int], pages: HttpPages) -> None:
@@ -104,6 +107,7 @@ class _Server(ThreadingHTTPServer):
 
     def server_bind(self) -> None:
         """Bind without the name service, which `HTTPServer` asks for the host's name."""
+        # A watch that is restarted gets its port although connections of the old one are in TIME_WAIT.
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
@@ -131,6 +135,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
+        # A browser or proxy must not show the verdict of an earlier round.
         self.send_header("Cache-Control", "no-store")
         self.send_header("X-Content-Type-Options", "nosniff")
         self.end_headers()

@@ -58,12 +58,14 @@ def _one(check: Callable[[], Outcome], recover: Callable[[], None], *, is_first:
     except UsageError as refused:
         if is_first:
             raise
+        # FILE is read anew in each round: the options may not fit this one, and fit the next.
         error = str(refused)
     except StatusToolError as failed:
         error = str(failed)
     except Exception as unexpected:
         error = f"{type(unexpected).__name__}: {unexpected}"
         recover()
+    # Messages of Java and Spark have many lines; a round is one.
     return CheckRound(started_ms, time.monotonic() - began, outcome, " ".join(error.split()))
 
 
@@ -74,7 +76,7 @@ def line_of(done: CheckRound, history: History) -> str:
         count = history.errors_in_a_row()
         again = f" ({count} rounds in a row)" if count > 1 else ""
         return safe(f"{to_second(done.started_ms)} no verdict{again}: {done.error}; {took}")
-    # A publisher, or whatever writes FILE, may have ended long ago: the verdict is of then.
+    # The cut shows how old FILE is: its writer, such as a publisher, may have ended long ago.
     parts = [f"cut {to_second(done.outcome.cut_ms)}"]
     parts += [_counted(*done.regions, "regions")] * (done.outcome.hbase is not None)
     parts += [_counted(*done.files, "files")] * (done.outcome.hdfs is not None)

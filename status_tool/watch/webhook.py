@@ -46,11 +46,14 @@ class Webhook:
     def send(self, source: str, document: Mapping[str, Any]) -> None:
         """Hand over a round's result. Returns at once."""
         while self._events.qsize() >= WAITING:
+            # The oldest goes first: the newest event tells how things are now.
             self._events.get_nowait()
+        # The `id` is drawn here, once for all tries: a receiver tells by it that it got an event twice.
         self._events.put(json.dumps(event(source, document)).encode() + b"\n")
 
     def close(self) -> None:
         """Wait a few seconds for the last event to be delivered."""
+        # Pauses end, so that the events that wait get their tries within `LAST_S`.
         self._closing.set()
         self._events.put(None)
         self._thread.join(LAST_S)
