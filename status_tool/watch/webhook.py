@@ -31,6 +31,16 @@ LAST_S = 5.0
 """Time that the end of a watch waits for its last event."""
 
 
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Lets a redirection fail. Followed, it is a GET without the event, whose answer would pass for a delivery."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_NoRedirect)
+
+
 class Webhook:
     """Sends events in the background, in their order: a slow receiver delays no round."""
 
@@ -77,7 +87,7 @@ class Webhook:
         """Return what went wrong, and whether another try may help."""
         request = urllib.request.Request(self._url, body, {"Content-Type": CONTENT_TYPE}, method="POST")
         try:
-            with urllib.request.urlopen(request, timeout=POST_TIMEOUT_S):
+            with _OPENER.open(request, timeout=POST_TIMEOUT_S):
                 return "", False
         except urllib.error.HTTPError as error:
             with error:

@@ -46,7 +46,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.server.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.kinds.add(self.headers["Content-Type"])
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        """Answer with the next code. Whoever follows a redirection finds a page there."""
         self.send_response(self.server.codes.pop(0) if self.server.codes else 204)
+        self.send_header("Location", "/elsewhere")
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
@@ -100,7 +105,7 @@ def test_a_receiver_that_fails_is_tried_again(receiver: Receiver, capfd: pytest.
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize(("codes", "tries"), [([400], 1), ([500] * 4, 4)])
+@pytest.mark.parametrize(("codes", "tries"), [([400], 1), ([302], 1), ([500] * 4, 4)])
 def test_what_is_not_taken_is_said_and_the_next_one_sent(
     receiver: Receiver, capfd: pytest.CaptureFixture[str], codes: list[int], tries: int
 ) -> None:
