@@ -52,6 +52,8 @@ final class Flusher {
   private Barrier.Echo lastEcho;
   /** Replication peers that were in force before the last flush began: what was appended since is in their queues. */
   private Map<String, String> lastPeers = Map.of();
+  /** What the last file in the spool has beside rows of servers. It stays pending: the table may not have it yet. */
+  private List<Change> onlySpooled = List.of();
 
   Flusher(ObservedState observed, Health health, LongSupplier clock, WalSyncer syncer, ServerRoles roles,
       ClockWatch clockWatch, TableMark mark) {
@@ -72,9 +74,10 @@ final class Flusher {
     return lastPeers;
   }
 
+  /** Returns true if there are changes that neither the table nor the spool has. */
   boolean hasChanges() {
     long now = clock.getAsLong();
-    return !(isTailLost() ? observed.otherChanges(now) : observed.allChanges(now)).isEmpty();
+    return !without(isTailLost() ? observed.otherChanges(now) : observed.allChanges(now), onlySpooled).isEmpty();
   }
 
   /**
@@ -186,22 +189,30 @@ final class Flusher {
     return changes;
   }
 
-  /** Spools the rows of a final flush; without heads and markers if the last entries may not be durable. */
+  /**
+   * Spools the rows of a final flush; without heads and markers if the last entries may not be durable. Each file has all
+   * that the table lacks, and so does a later flush: a row that says that its server ended must not come without the
+   * heads that an earlier file has, which nobody may have put into the table yet.
+   */
   void spool(Spool spool, Collection<ServerRole> roles, boolean end) throws IOException {
     Map<String, String> peers = this.roles.peers();
     long began = clock.getAsLong();
     List<Change> durable = durableOrNull();
     List<Change> changes = new ArrayList<>(observed.otherChanges(began)); // after the markers, as in a flush
+    List<Change> rows;
     if (durable == null) {
-      changes.addAll(spooled(roles, rowsWithoutFlush(roles)));
+      rows = spooled(roles, rowsWithoutFlush(roles));
     } else {
       changes.addAll(durable);
       ServerRole.End how = end ? ServerRole.End.CLEAN : ServerRole.End.NONE;
-      changes.addAll(spooled(roles, rows(roles, began, lastEcho, how, peers)));
+      rows = spooled(roles, rows(roles, began, lastEcho, how, peers));
     }
-    if (!changes.isEmpty() && !roles.isEmpty()) {
-      spool.write(roles.iterator().next().origin, began, Change.rows(changes));
-      changes.forEach(Change::stored);
+    if (!roles.isEmpty()) {
+      List<Change> all = new ArrayList<>(changes);
+      all.addAll(rows);
+      spool.write(roles.iterator().next().origin, began, Change.rows(all));
+      rows.forEach(Change::stored);
+      onlySpooled = changes;
     }
   }
 

@@ -1044,6 +1044,42 @@ class RecorderTest {
     assertNotNull(store.rows.get(Fixtures.row(SegmentRow.TYPE, "a")));
   }
 
+  /** A server closes its WALs before its regions, the state table's among them, are opened elsewhere. */
+  @Test
+  void whatWasSpooledIsInTheTableBeforeARowThatSaysThatItsServerEnded() throws IOException {
+    spoolTheEndOfTheWal();
+    store.down = false;
+    server.over = true;
+    tick(1);
+    assertNotNull(store.value(writerRow, ServerRow.FINAL_MS));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+    assertEquals(1, spool.drain(store), "and nothing is spooled again");
+  }
+
+  @Test
+  void noFileOfTheSpoolSaysThatAServerEndedWithoutItsHeads() throws IOException {
+    spoolTheEndOfTheWal();
+    server.over = true;
+    tick(1);
+    tick(1);
+    store.down = false;
+    store.away = HeadRow.TYPE;
+    assertThrows(IOException.class, () -> spool.drain(store));
+    assertNull(store.value(writerRow, ServerRow.FINAL_MS));
+    store.away = 0;
+    assertEquals(2, spool.drain(store));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+  }
+
+  private void spoolTheEndOfTheWal() {
+    append();
+    recorder.tick();
+    store.down = true;
+    wal.over = true;
+    tick(1);
+    assertFalse(recorder.isEnded());
+  }
+
   @Test
   void whatNothingElseTellsAfterACrashIsSpooledWhileTheTableIsDown() throws IOException {
     recorder.tick();
