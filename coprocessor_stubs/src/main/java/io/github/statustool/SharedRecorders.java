@@ -13,6 +13,7 @@ import io.github.statustool.state.TrackerVersion;
 import io.github.statustool.streams.SegmentSpooler;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.HBaseConfiguration;
 import org.apache.hadoop.hbase.HConstants;
@@ -24,21 +25,27 @@ import org.slf4j.LoggerFactory;
 /** The recorders of this JVM, one per cluster. All trackers and WALs of a cluster share it. */
 final class SharedRecorders {
   private static final Logger LOG = LoggerFactory.getLogger(SharedRecorders.class);
-  private static final Map<String, Running> RUNNING = new HashMap<>();
+  private static final Map<String, Optional<Running>> RUNNING = new HashMap<>();
 
   private SharedRecorders() {}
 
   /**
    * Returns the recorder of the cluster that this configuration names, and starts it on the first call. Returns null if
-   * that fails, for example because a setting is invalid: a coprocessor that throws makes HBase abort its server.
+   * that failed, for example because a setting is invalid: a coprocessor that throws makes HBase abort its server. It is
+   * not tried again for the next tracker or WAL: the server would have its rows then, and look like one of which every
+   * WAL is tracked.
    */
   static synchronized Running of(Configuration conf) {
+    return RUNNING.computeIfAbsent(cluster(conf), absent -> started(conf)).orElse(null);
+  }
+
+  private static Optional<Running> started(Configuration conf) {
     try {
-      return RUNNING.computeIfAbsent(cluster(conf), absent -> start(conf));
+      return Optional.of(start(conf));
     } catch (Throwable e) { // no memory for a thread, too
-      LOG.error("status-tool: this tracker is off and records nothing: {}; correct the setting and restart this server",
+      LOG.error("status-tool: the trackers are off and record nothing: {}; correct the setting and restart this server",
           String.valueOf(e.getMessage()));
-      return null;
+      return Optional.empty();
     }
   }
 
