@@ -1095,6 +1095,28 @@ class RecorderTest {
     assertEquals(7, store.number(Bytes.toBytes(TableEventRow.TYPE + "t"), TableEventRow.SKIPPED_MS));
   }
 
+  /** As on masters that have the write-time tracker alone: their files have their names all the same. */
+  @Test
+  void whatTwoServersSpoolInTheSameMomentAreTwoFiles() throws IOException {
+    store.down = true;
+    spoolALoad(Fixtures.SERVER, "a");
+    spoolALoad(OTHER_SERVER, "b");
+    store.down = false;
+    assertEquals(2, spool.drain(store));
+    assertEquals(7, store.number(Bytes.toBytes(FactRow.TYPE + "a"), FactRow.LOCAL_LOAD_MS));
+    assertEquals(7, store.number(Bytes.toBytes(FactRow.TYPE + "b"), FactRow.LOCAL_LOAD_MS));
+  }
+
+  private void spoolALoad(String name, String into) {
+    Spool own = new Spool(Fixtures.conf(), new org.apache.hadoop.fs.Path(folder.toUri()));
+    Recorder writer = new Recorder(recorder.settings(), () -> store, own, clock::get);
+    FakeWatch itsWal = new FakeWatch();
+    itsWal.name = name;
+    writer.roles().watchWal(itsWal);
+    writer.observed().facts.bulkLoad(into, "t", 7, false);
+    writer.tick();
+  }
+
   @Test
   void withoutACleanEndThereIsNoFinalRow() throws IOException {
     append();
