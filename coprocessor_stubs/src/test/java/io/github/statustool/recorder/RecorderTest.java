@@ -309,6 +309,22 @@ class RecorderTest {
     assertArrayEquals(TOKEN, store.value(Bytes.toBytes("tt"), TableRow.ECHO));
   }
 
+  /** As trackers that claimed the tokens of several runs while there was no HBase master. */
+  @Test
+  void whoClaimedAnEarlierTokenDoesNotReplaceTheTablesOfALaterOne() throws IOException {
+    issue(TOKEN);
+    store.tables.put("t", "{}");
+    Barrier earlier = new Barrier(clock::get);
+    earlier.read(store, null);
+    issue(OTHER_TOKEN);
+    Barrier later = new Barrier(clock::get);
+    later.read(store, null);
+    later.describeTables(store);
+    earlier.read(store, null);
+    earlier.describeTables(store);
+    assertArrayEquals(OTHER_TOKEN, store.value(Bytes.toBytes("tt"), TableRow.ECHO));
+  }
+
   /** Where a tracker takes its clock's time, between its look at the barrier and its claim. */
   private long readBy(Barrier other) {
     try {
