@@ -12,8 +12,9 @@ import io.github.statustool.state.Spool;
 import io.github.statustool.state.TrackerVersion;
 import io.github.statustool.streams.SegmentSpooler;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
-import java.util.Optional;
+import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.HBaseConfiguration;
 import org.apache.hadoop.hbase.HConstants;
@@ -25,7 +26,8 @@ import org.slf4j.LoggerFactory;
 /** The recorders of this JVM, one per cluster. All trackers and WALs of a cluster share it. */
 final class SharedRecorders {
   private static final Logger LOG = LoggerFactory.getLogger(SharedRecorders.class);
-  private static final Map<String, Optional<Running>> RUNNING = new HashMap<>();
+  private static final Map<String, Running> RUNNING = new HashMap<>();
+  private static final Set<String> OFF = new HashSet<>();
 
   private SharedRecorders() {}
 
@@ -36,16 +38,15 @@ final class SharedRecorders {
    * WAL is tracked.
    */
   static synchronized Running of(Configuration conf) {
-    return RUNNING.computeIfAbsent(cluster(conf), absent -> started(conf)).orElse(null);
-  }
-
-  private static Optional<Running> started(Configuration conf) {
+    String cluster = "";
     try {
-      return Optional.of(start(conf));
+      cluster = cluster(conf);
+      return OFF.contains(cluster) ? null : RUNNING.computeIfAbsent(cluster, absent -> start(conf));
     } catch (Throwable e) { // no memory for a thread, too
+      OFF.add(cluster);
       LOG.error("status-tool: the trackers are off and record nothing: {}; correct the setting and restart this server",
           String.valueOf(e.getMessage()));
-      return Optional.empty();
+      return null;
     }
   }
 
