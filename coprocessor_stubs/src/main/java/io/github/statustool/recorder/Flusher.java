@@ -23,6 +23,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
+import org.apache.hadoop.hbase.util.Bytes;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -284,11 +285,13 @@ final class Flusher {
   void wentBack(StateStore store, Collection<ServerRole> roles) throws IOException {
     LOG.warn("status-tool: the state table lost rows or went back to an earlier state; writing all known state again");
     observed.forgetFlushes();
-    long now = clock.getAsLong();
+    StoredRow coverage = store.get(CoverageRow.KEY);
+    // Another value than before, also by a clock that is behind that of whoever noticed the last time.
+    long now = Math.max(clock.getAsLong(), number(coverage.value(CoverageRow.BACK_MS)) + 1);
     long above = mark.above(now);
     StateRow row = new StateRow(CoverageRow.KEY).add(CoverageRow.BACK_MS, now, now)
         .add(CoverageRow.MARK, above, above);
-    addStarts(row, store.get(CoverageRow.KEY), roles, now);
+    addStarts(row, coverage, roles, now);
     // First: a row with a mark and without this is one that an earlier version has written.
     store.putIf(new StateRow(CoverageRow.KEY).add(CoverageRow.KEPT_MS, now, now), CoverageRow.KEPT_MS, null);
     // Before the servers' rows are accepted: if this fails, they still differ from those expected, and the next flush
@@ -299,6 +302,10 @@ final class Flusher {
     for (ServerRole role : roles) {
       role.accept(store.get(role.key()));
     }
+  }
+
+  private static long number(byte[] stored) {
+    return stored == null ? 0 : Bytes.toLong(stored, 0);
   }
 
   /** Adds the start of each coverage that is kept, here or by others: a server that begins may not know all its roles. */

@@ -705,6 +705,18 @@ class RecorderTest {
     assertTheTableHasLostRowsNow();
   }
 
+  /** A proof that was recorded in between, and all other trackers, tell the second time by its value alone. */
+  @Test
+  void aTableThatGoesBackAgainIsNoticedByAServerWhoseClockIsBehind() throws IOException {
+    append();
+    tick(30_000);
+    long ahead = clock.get() + 30_000;
+    store.put(List.of(new StateRow(CoverageRow.KEY).add(CoverageRow.BACK_MS, ahead, ahead)));
+    store.rows.remove(FakeStore.text(writerRow));
+    tick(20_000);
+    assertTrue(store.number(CoverageRow.KEY, CoverageRow.BACK_MS) > ahead);
+  }
+
   @Test
   void aTableThatGoesBackDuringAFlushIsNotEchoedBeforeItHasEverythingAgain() throws IOException {
     append();
