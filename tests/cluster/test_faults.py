@@ -382,7 +382,7 @@ def test_a_wrong_setting_ends_no_server(fragile: Pair, tmp_path: Path) -> None:
         assert len(fragile.master.admin.rows("off")) == 10
         log = server.log.read_text()
         assert 'hbase.replicationtable.name = "ns:name" do not name a table' in log
-        assert "this tracker is off" in log
+        assert "the trackers are off" in log
         conf = shutil.copytree(fragile.master.conf_dir, tmp_path / "conf")
         site = conf / "hbase-site.xml"
         named = "<property><name>hbase.replicationtable.name</name><value>ns:name</value></property></configuration>"

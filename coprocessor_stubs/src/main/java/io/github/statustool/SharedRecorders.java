@@ -12,7 +12,9 @@ import io.github.statustool.state.Spool;
 import io.github.statustool.state.TrackerVersion;
 import io.github.statustool.streams.SegmentSpooler;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.HBaseConfiguration;
 import org.apache.hadoop.hbase.HConstants;
@@ -25,18 +27,24 @@ import org.slf4j.LoggerFactory;
 final class SharedRecorders {
   private static final Logger LOG = LoggerFactory.getLogger(SharedRecorders.class);
   private static final Map<String, Running> RUNNING = new HashMap<>();
+  private static final Set<String> OFF = new HashSet<>();
 
   private SharedRecorders() {}
 
   /**
    * Returns the recorder of the cluster that this configuration names, and starts it on the first call. Returns null if
-   * that fails, for example because a setting is invalid: a coprocessor that throws makes HBase abort its server.
+   * that failed, for example because a setting is invalid: a coprocessor that throws makes HBase abort its server. It is
+   * not tried again for the next tracker or WAL: the server would have its rows then, and look like one of which every
+   * WAL is tracked.
    */
   static synchronized Running of(Configuration conf) {
+    String cluster = "";
     try {
-      return RUNNING.computeIfAbsent(cluster(conf), absent -> start(conf));
+      cluster = cluster(conf);
+      return OFF.contains(cluster) ? null : RUNNING.computeIfAbsent(cluster, absent -> start(conf));
     } catch (Throwable e) { // no memory for a thread, too
-      LOG.error("status-tool: this tracker is off and records nothing: {}; correct the setting and restart this server",
+      OFF.add(cluster);
+      LOG.error("status-tool: the trackers are off and record nothing: {}; correct the setting and restart this server",
           String.valueOf(e.getMessage()));
       return null;
     }

@@ -46,9 +46,19 @@ class SettingsTest {
   void aTrackerWithAWrongNameIsOff() {
     for (String value : List.of("ns:name", "", "a b", "\u00e9/")) {
       Configuration conf = Fixtures.conf("name", value);
-      conf.set(HConstants.ZOOKEEPER_ZNODE_PARENT, "/wrong");
+      conf.set(HConstants.ZOOKEEPER_ZNODE_PARENT, "/wrong/" + value);
       assertNull(SharedRecorders.of(conf), value);
     }
+  }
+
+  /** Its server would have a row, and the entries of the WAL whose tracker is off no head. */
+  @Test
+  void noTrackerIsOnOnceAnotherOneOfItsServerIsOff() {
+    Configuration conf = Fixtures.conf("name", "a b");
+    conf.set(HConstants.ZOOKEEPER_ZNODE_PARENT, "/wrong once");
+    assertNull(SharedRecorders.of(conf));
+    conf.unset("hbase.replicationtable.name");
+    assertNull(SharedRecorders.of(conf));
   }
 
   @Test

@@ -56,6 +56,9 @@ final class Barrier {
     openings = now;
     hasRead = true;
     byte[] token = row.value(BarrierRow.TOKEN);
+    if (!Arrays.equals(token, claimed)) {
+      claimed = null; // rows that come late for it would replace those for the token of now
+    }
     if (token == null || (last != null && Arrays.equals(token, last.token))) {
       return null;
     }
@@ -92,10 +95,10 @@ final class Barrier {
   }
 
   /**
-   * Claims the token by check-and-put, so that one tracker only writes the table rows. A claim stays ours if writing
-   * the rows fails afterwards: the next attempt writes them. So does a claim whose outcome is unknown: it may have
-   * succeeded, and no other tracker would write the rows then. HBase's client repeats a claim whose answer was lost;
-   * the repetition fails, although the claim is ours.
+   * Claims the token by check-and-put, so that one tracker only writes the table rows. Until there is another token, a
+   * claim stays ours if writing the rows fails afterwards: the next attempt writes them. So does a claim whose outcome
+   * is unknown: it may have succeeded, and no other tracker would write the rows then. HBase's client repeats a claim
+   * whose answer was lost; the repetition fails, although the claim is ours.
    */
   private void claim(StateStore store, StoredRow row, byte[] token) throws IOException {
     byte[] claimant = row.value(BarrierRow.CLAIM);

@@ -23,6 +23,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
+import org.apache.hadoop.hbase.util.Bytes;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -52,6 +53,8 @@ final class Flusher {
   private Barrier.Echo lastEcho;
   /** Replication peers that were in force before the last flush began: what was appended since is in their queues. */
   private Map<String, String> lastPeers = Map.of();
+  /** What the last file in the spool has beside rows of servers. It stays pending: the table may not have it yet. */
+  private List<Change> onlySpooled = List.of();
 
   Flusher(ObservedState observed, Health health, LongSupplier clock, WalSyncer syncer, ServerRoles roles,
       ClockWatch clockWatch, TableMark mark) {
@@ -72,9 +75,10 @@ final class Flusher {
     return lastPeers;
   }
 
+  /** Returns true if there are changes that neither the table nor the spool has. */
   boolean hasChanges() {
     long now = clock.getAsLong();
-    return !(isTailLost() ? observed.otherChanges(now) : observed.allChanges(now)).isEmpty();
+    return !without(isTailLost() ? observed.otherChanges(now) : observed.allChanges(now), onlySpooled).isEmpty();
   }
 
   /**
@@ -186,22 +190,30 @@ final class Flusher {
     return changes;
   }
 
-  /** Spools the rows of a final flush; without heads and markers if the last entries may not be durable. */
+  /**
+   * Spools the rows of a final flush; without heads and markers if the last entries may not be durable. Each file has all
+   * that the table lacks, and so does a later flush: a row that says that its server ended must not come without the
+   * heads that an earlier file has, which nobody may have put into the table yet.
+   */
   void spool(Spool spool, Collection<ServerRole> roles, boolean end) throws IOException {
     Map<String, String> peers = this.roles.peers();
     long began = clock.getAsLong();
     List<Change> durable = durableOrNull();
     List<Change> changes = new ArrayList<>(observed.otherChanges(began)); // after the markers, as in a flush
+    List<Change> rows;
     if (durable == null) {
-      changes.addAll(spooled(roles, rowsWithoutFlush(roles)));
+      rows = spooled(roles, rowsWithoutFlush(roles));
     } else {
       changes.addAll(durable);
       ServerRole.End how = end ? ServerRole.End.CLEAN : ServerRole.End.NONE;
-      changes.addAll(spooled(roles, rows(roles, began, lastEcho, how, peers)));
+      rows = spooled(roles, rows(roles, began, lastEcho, how, peers));
     }
-    if (!changes.isEmpty() && !roles.isEmpty()) {
-      spool.write(roles.iterator().next().origin, began, Change.rows(changes));
-      changes.forEach(Change::stored);
+    if (!roles.isEmpty()) {
+      List<Change> all = new ArrayList<>(changes);
+      all.addAll(rows);
+      spool.write(roles.iterator().next().origin, began, Change.rows(all));
+      rows.forEach(Change::stored);
+      onlySpooled = changes;
     }
   }
 
@@ -273,11 +285,13 @@ final class Flusher {
   void wentBack(StateStore store, Collection<ServerRole> roles) throws IOException {
     LOG.warn("status-tool: the state table lost rows or went back to an earlier state; writing all known state again");
     observed.forgetFlushes();
-    long now = clock.getAsLong();
+    StoredRow coverage = store.get(CoverageRow.KEY);
+    // Another value than before, also by a clock that is behind that of whoever noticed the last time.
+    long now = Math.max(clock.getAsLong(), number(coverage.value(CoverageRow.BACK_MS)) + 1);
     long above = mark.above(now);
     StateRow row = new StateRow(CoverageRow.KEY).add(CoverageRow.BACK_MS, now, now)
         .add(CoverageRow.MARK, above, above);
-    addStarts(row, store.get(CoverageRow.KEY), roles, now);
+    addStarts(row, coverage, roles, now);
     // First: a row with a mark and without this is one that an earlier version has written.
     store.putIf(new StateRow(CoverageRow.KEY).add(CoverageRow.KEPT_MS, now, now), CoverageRow.KEPT_MS, null);
     // Before the servers' rows are accepted: if this fails, they still differ from those expected, and the next flush
@@ -288,6 +302,10 @@ final class Flusher {
     for (ServerRole role : roles) {
       role.accept(store.get(role.key()));
     }
+  }
+
+  private static long number(byte[] stored) {
+    return stored == null ? 0 : Bytes.toLong(stored, 0);
   }
 
   /** Adds the start of each coverage that is kept, here or by others: a server that begins may not know all its roles. */

@@ -8,12 +8,14 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * The roles of this JVM's region servers, created as soon as the server names are known. Components may be added by any
@@ -162,12 +164,8 @@ public final class ServerRoles {
 
   /** Returns the origin of one of the JVM's region servers; 0 while no name is known. By any thread. */
   long anyOrigin() {
-    for (ServerComponent server : servers) {
-      if (server.serverName() != null) {
-        return Ids.origin(server.serverName());
-      }
-    }
-    return 0;
+    return Stream.concat(servers.stream(), wals.stream()).map(ServerComponent::serverName).filter(Objects::nonNull)
+        .findFirst().map(Ids::origin).orElse(0L);
   }
 
   /** Returns true if all known region server threads have ended, so that waiting for their WALs is useless. */

@@ -309,6 +309,22 @@ class RecorderTest {
     assertArrayEquals(TOKEN, store.value(Bytes.toBytes("tt"), TableRow.ECHO));
   }
 
+  /** As trackers that claimed the tokens of several runs while there was no HBase master. */
+  @Test
+  void whoClaimedAnEarlierTokenDoesNotReplaceTheTablesOfALaterOne() throws IOException {
+    issue(TOKEN);
+    store.tables.put("t", "{}");
+    Barrier earlier = new Barrier(clock::get);
+    earlier.read(store, null);
+    issue(OTHER_TOKEN);
+    Barrier later = new Barrier(clock::get);
+    later.read(store, null);
+    later.describeTables(store);
+    earlier.read(store, null);
+    earlier.describeTables(store);
+    assertArrayEquals(OTHER_TOKEN, store.value(Bytes.toBytes("tt"), TableRow.ECHO));
+  }
+
   /** Where a tracker takes its clock's time, between its look at the barrier and its claim. */
   private long readBy(Barrier other) {
     try {
@@ -689,6 +705,18 @@ class RecorderTest {
     assertTheTableHasLostRowsNow();
   }
 
+  /** A proof that was recorded in between, and all other trackers, tell the second time by its value alone. */
+  @Test
+  void aTableThatGoesBackAgainIsNoticedByAServerWhoseClockIsBehind() throws IOException {
+    append();
+    tick(30_000);
+    long ahead = clock.get() + 30_000;
+    store.put(List.of(new StateRow(CoverageRow.KEY).add(CoverageRow.BACK_MS, ahead, ahead)));
+    store.rows.remove(FakeStore.text(writerRow));
+    tick(20_000);
+    assertTrue(store.number(CoverageRow.KEY, CoverageRow.BACK_MS) > ahead);
+  }
+
   @Test
   void aTableThatGoesBackDuringAFlushIsNotEchoedBeforeItHasEverythingAgain() throws IOException {
     append();
@@ -1044,6 +1072,42 @@ class RecorderTest {
     assertNotNull(store.rows.get(Fixtures.row(SegmentRow.TYPE, "a")));
   }
 
+  /** A server closes its WALs before its regions, the state table's among them, are opened elsewhere. */
+  @Test
+  void whatWasSpooledIsInTheTableBeforeARowThatSaysThatItsServerEnded() throws IOException {
+    spoolTheEndOfTheWal();
+    store.down = false;
+    server.over = true;
+    tick(1);
+    assertNotNull(store.value(writerRow, ServerRow.FINAL_MS));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+    assertEquals(1, spool.drain(store), "and nothing is spooled again");
+  }
+
+  @Test
+  void noFileOfTheSpoolSaysThatAServerEndedWithoutItsHeads() throws IOException {
+    spoolTheEndOfTheWal();
+    server.over = true;
+    tick(1);
+    tick(1);
+    store.down = false;
+    store.away = HeadRow.TYPE;
+    assertThrows(IOException.class, () -> spool.drain(store));
+    assertNull(store.value(writerRow, ServerRow.FINAL_MS));
+    store.away = 0;
+    assertEquals(2, spool.drain(store));
+    assertEquals(1, store.number(headRow(), HeadRow.SEQ));
+  }
+
+  private void spoolTheEndOfTheWal() {
+    append();
+    recorder.tick();
+    store.down = true;
+    wal.over = true;
+    tick(1);
+    assertFalse(recorder.isEnded());
+  }
+
   @Test
   void whatNothingElseTellsAfterACrashIsSpooledWhileTheTableIsDown() throws IOException {
     recorder.tick();
@@ -1057,6 +1121,28 @@ class RecorderTest {
     assertEquals(1, spool.drain(store));
     assertEquals(7, store.number(Bytes.toBytes(FactRow.TYPE + region.getEncodedName()), FactRow.LOCAL_LOAD_MS));
     assertEquals(7, store.number(Bytes.toBytes(TableEventRow.TYPE + "t"), TableEventRow.SKIPPED_MS));
+  }
+
+  /** As on masters that have the write-time tracker alone: their files have their names all the same. */
+  @Test
+  void whatTwoServersSpoolInTheSameMomentAreTwoFiles() throws IOException {
+    store.down = true;
+    spoolALoad(Fixtures.SERVER, "a");
+    spoolALoad(OTHER_SERVER, "b");
+    store.down = false;
+    assertEquals(2, spool.drain(store));
+    assertEquals(7, store.number(Bytes.toBytes(FactRow.TYPE + "a"), FactRow.LOCAL_LOAD_MS));
+    assertEquals(7, store.number(Bytes.toBytes(FactRow.TYPE + "b"), FactRow.LOCAL_LOAD_MS));
+  }
+
+  private void spoolALoad(String name, String into) {
+    Spool own = new Spool(Fixtures.conf(), new org.apache.hadoop.fs.Path(folder.toUri()));
+    Recorder writer = new Recorder(recorder.settings(), () -> store, own, clock::get);
+    FakeWatch itsWal = new FakeWatch();
+    itsWal.name = name;
+    writer.roles().watchWal(itsWal);
+    writer.observed().facts.bulkLoad(into, "t", 7, false);
+    writer.tick();
   }
 
   @Test
