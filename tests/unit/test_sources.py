@@ -294,6 +294,8 @@ def meta_row(table: str, cells: dict[str, bytes]) -> tuple[bytes, Cells]:
     ("cells", "enabled", "live", "state"),
     [
         ({}, True, {"h,1,5"}, "hosted"),
+        ({"server": b"H:1"}, True, {"h,1,5"}, "hosted"),
+        ({"server": b"[::1]:1"}, True, {"::1,1,5"}, "hosted"),
         ({}, True, {"h,1,6"}, "unhosted"),
         ({"state": b"OPENING"}, True, {"h,1,5"}, "unhosted"),
         ({"state": b"FAILED_OPEN"}, True, {"h,1,5"}, "unhosted"),
@@ -305,7 +307,10 @@ def meta_row(table: str, cells: dict[str, bytes]) -> tuple[bytes, Cells]:
 def test_who_hosts_a_region(
     cells: dict[str, bytes], enabled: bool, live: set[str], state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A region that no live server hosts is never silently fine, unless its table is disabled."""
+    """A region that no live server hosts is never silently fine, unless its table is disabled.
+
+    HBase's servers are known in lower case and without brackets, but for `info:server`.
+    """
     states = hbase_pb2.TableState
     flag = states(state=states.ENABLED if enabled else states.DISABLED).SerializeToString()
     rows = [
