@@ -188,8 +188,8 @@ class Generation:
     """Empty: no run has put a barrier since the table was created or truncated."""
     pruning: bytes
     """The pruning announced last; empty: none ever was."""
-    issued: bytes = b""
-    """When the newest barrier was issued. Only a table that went back shows an earlier one."""
+    barrier_ms: int = 0
+    """Timestamp of the newest barrier, which rises whoever puts it. Only in a table that went back is it earlier."""
     back: bytes = b""
     """When a tracker last found that the table had lost rows or gone back."""
     is_torn: bool = False
@@ -249,7 +249,7 @@ def refuse_other(table: str, before: Generation, now: Generation) -> None:
         raise ConnectionFailed(
             f"the state table {table} lost its rows while it was read (dropped or truncated?): run again"
         )
-    if now.issued < before.issued:
+    if now.barrier_ms < before.barrier_ms:
         raise ConnectionFailed(
             f"the state table {table} went back to an earlier state while it was read (a snapshot restored?): run again"
         )
@@ -280,7 +280,7 @@ def generation_of(barrier: Cells, coverage: Cells, regions: Mapping[bytes, Cells
     return Generation(
         codec.raw(barrier, BarrierRow.TABLE_ID) or b"",
         codec.raw(barrier, BarrierRow.PRUNING) or b"",
-        codec.raw(barrier, BarrierRow.ISSUED_MS) or b"",
+        barrier.get(column(BarrierRow.ISSUED_MS), (b"", 0))[1],
         codec.raw(coverage, CoverageRow.BACK_MS) or b"",
         is_torn,
     )

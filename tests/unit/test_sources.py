@@ -717,8 +717,11 @@ def test_a_slave_of_which_a_table_is_emptied_while_it_is_read_is_read_again(monk
 
 
 def test_a_table_that_went_back_while_it_was_read_is_no_evidence() -> None:
-    """A barrier that is put meanwhile is a newer one, another run's."""
-    read, other = (Generation(b"table", b"", issued.to_bytes(8, "big")) for issued in (1_000, 999))
+    """A barrier that is put meanwhile is a newer one, another run's, though that run's clock is behind."""
+    read, other = (
+        generation_of({b"t:i": (b"table", 1), b"t:m": (int64(issued), moment)}, {}, {})
+        for issued, moment in ((999, 1_000), (1_000, 999))
+    )
     refuse_other("t", read, read)
     refuse_other("t", other, read)
     with pytest.raises(ConnectionFailed, match="went back to an earlier state"):
