@@ -101,6 +101,8 @@ class RunContext:
     """Names of the master's live servers that run the tracker."""
     origin_rules: Mapping[int, OriginRule] = field(init=False, repr=False, compare=False)
     """Rule of each known origin."""
+    barriers: Mapping[int | None, int] = field(init=False, repr=False, compare=False)
+    """`Origin.barrier_ms` of those of which it is known."""
     _names: Mapping[int, str] = field(init=False, repr=False, compare=False)
     _reasons: Mapping[int | None, str] = field(init=False, repr=False, compare=False)
 
@@ -109,6 +111,7 @@ class RunContext:
             "facts": {known.table: known for known in reversed(self.tables)},
             "tracked_servers": frozenset(known.name for known in self.origins if known.live and known.tracked),
             "origin_rules": _origin_rules(self.origins),
+            "barriers": {known.id: known.barrier_ms for known in self.origins if known.barrier_ms is not None},
             "_names": {known.id: known.name for known in self.origins if known.id is not None},
             "_reasons": {known.id: known.reason for known in reversed(self.origins) if known.reason},
         }

@@ -30,6 +30,8 @@ class Origin:
     """Reason why it is not settled; None: settled."""
     after_ms: int | None
     """A write time beyond this, on the origin's own clock, is certainly after the shutdown; None: unknown."""
+    barrier_ms: int | None = None
+    """The same of the barrier."""
 
 
 def judge_origins(
@@ -108,7 +110,8 @@ def _judge(row: Row, master: Header, since_ms: int | None, drained: frozenset[in
         why = f"; {left[identity]}" if identity is not None and identity in left else ""
         reason = f"{reason}{why}; {_last_resort(row)}"
     name = row.get("server") or origin_name(identity, {}) or "unknown server"
-    return Origin(identity, name, live, tracked, reason, _after_ms(row, master) if echoed else None)
+    bounds = (_after_ms(row, master), _barrier_ms(row)) if echoed else (None, None)
+    return Origin(identity, name, live, tracked, reason, *bounds)
 
 
 def _with_clock(origin: Origin, row: Row, baselines: Collection[int]) -> Origin:
@@ -195,6 +198,13 @@ def _after_ms(row: Row, master: Header) -> int | None:
         return None
     back_ms = health.get("clock_back_ms")
     return after_ms if back_ms is None or (is_number(back_ms) and back_ms <= after_ms) else None
+
+
+def _barrier_ms(row: Row) -> int | None:
+    """Return the time up to which the origin's clock had been when it read the barrier's token, or was set back."""
+    read_ms, health = row.get("read_ms"), object_in(row.get("detail") or "{}")
+    back_ms = None if health is None else health.get("clock_back_ms", 0)
+    return max(read_ms, back_ms) + CLOCK_STEP_MS if read_ms is not None and is_number(back_ms) else None
 
 
 def known_shutdown(master: Header) -> bool:

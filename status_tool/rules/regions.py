@@ -254,9 +254,17 @@ def _is_or_was_member(region: Region, table: TableFacts | None) -> bool:
     return is_known and table is not None and table.replicated
 
 
+def _is_younger_than_barrier(region: Region, context: RunContext) -> bool:
+    """Return True if all of its streams began after the barrier, as of one that was made after regions were read."""
+    bounds = ((row.get("first_ms"), context.barriers.get(key[0])) for key, rows in region.heads.items() for row in rows)
+    return all(first_ms is not None and bound is not None and first_ms > bound for first_ms, bound in bounds)
+
+
 def _is_gone(region: Region, table: TableFacts | None, context: RunContext) -> bool:
     states = {fact.get("state") for fact in region.facts}
     if not (region.heads or FactState.CONTENT in states) or region.rows or states & set(LINEAGE):
+        return False
+    if FactState.CONTENT not in states and _is_younger_than_barrier(region, context):
         return False
     if table is not None and not table.gone_accepted:
         return True

@@ -151,12 +151,15 @@ def _hosting(
 
 
 def _server(cells: Cells) -> str | None:
-    """Return the server name from `info:server` (`host:port`) and `info:serverstartcode`; None without either."""
+    """Return the server name from `info:server` (`host:port`) and `info:serverstartcode`; None without either.
+
+    HBase writes the host in lower case and an IPv6 address without brackets everywhere but here (`ServerName`).
+    """
     address, startcode = cells.get(b"info:server"), cells.get(b"info:serverstartcode")
     if address is None or startcode is None or len(startcode[0]) != 8:
         return None
     host, _, port = address[0].decode(errors="replace").rpartition(":")
-    return f"{host},{port},{int.from_bytes(startcode[0], 'big')}"
+    return f"{host.strip('[]').lower()},{port},{int.from_bytes(startcode[0], 'big')}"
 
 
 def table_families(

@@ -188,8 +188,8 @@ class Generation:
     """Empty: no run has put a barrier since the table was created or truncated."""
     pruning: bytes
     """The pruning announced last; empty: none ever was."""
-    issued: bytes = b""
-    """When the newest barrier was issued. Only a table that went back shows an earlier one."""
+    barrier_ms: int = 0
+    """Timestamp of the newest barrier, which rises whoever puts it. Only in a table that went back is it earlier."""
     back: bytes = b""
     """When a tracker last found that the table had lost rows or gone back."""
     is_torn: bool = False
@@ -249,7 +249,7 @@ def refuse_other(table: str, before: Generation, now: Generation) -> None:
         raise ConnectionFailed(
             f"the state table {table} lost its rows while it was read (dropped or truncated?): run again"
         )
-    if now.issued < before.issued:
+    if now.barrier_ms < before.barrier_ms:
         raise ConnectionFailed(
             f"the state table {table} went back to an earlier state while it was read (a snapshot restored?): run again"
         )
@@ -280,7 +280,7 @@ def generation_of(barrier: Cells, coverage: Cells, regions: Mapping[bytes, Cells
     return Generation(
         codec.raw(barrier, BarrierRow.TABLE_ID) or b"",
         codec.raw(barrier, BarrierRow.PRUNING) or b"",
-        codec.raw(barrier, BarrierRow.ISSUED_MS) or b"",
+        barrier.get(column(BarrierRow.ISSUED_MS), (b"", 0))[1],
         codec.raw(coverage, CoverageRow.BACK_MS) or b"",
         is_torn,
     )
@@ -407,7 +407,6 @@ class StateTable(NamedTable):
 
     def echoes(self, barrier: Barrier) -> dict[tuple[str, str], bool]:
         """Return, by (server name, role) of every server row, whether it has echoed the barrier."""
-        self._accept_later(barrier)
         return {(str(row["server"]), str(row["role"])): bool(row["echoed"]) for _, row in self._servers(barrier, ())}
 
     def versions(self) -> dict[tuple[str, str], str]:
@@ -438,19 +437,15 @@ class StateTable(NamedTable):
         these reads could miss would show as a newer announcement.
         """
         before = generation(self.endpoint, self.name)
-        self._accept_later(barrier)
         ours = (CoverageRow.KEY, b"e")
         rows = dict(merge_rows(scan(self.endpoint, self.name, *ours), _within(spooled, *ours)))
         coverage, own = rows.get(CoverageRow.KEY, {}), rows.get(ToolRow.KEY, {})
         events = range_of(TableEventRow.TYPE)
-        tables = [
-            codec.descriptor(key, cells)
-            for key, cells in scan(self.endpoint, self.name, *range_of(TableRow.TYPE))
-            if codec.raw(cells, TableRow.ECHO) in barrier.accepted
-        ]
+        described = list(scan(self.endpoint, self.name, *range_of(TableRow.TYPE)))
+        servers = tuple(self._servers(barrier, spooled))
         return Descriptors(
-            tuple(self._servers(barrier, spooled)),
-            tuple(tables),
+            servers,
+            tuple(codec.descriptor(*row) for row in described if codec.raw(row[1], TableRow.ECHO) in barrier.accepted),
             codec.number(coverage, CoverageRow.START_MS),
             codec.number(own, ToolRow.SHUTDOWN_MS),
             codec.table_events(merge_rows(scan(self.endpoint, self.name, *events), _within(spooled, *events))),
@@ -473,9 +468,11 @@ class StateTable(NamedTable):
         return {table: detail["families"] for table, detail in details.items() if fits(detail, _FAMILIES)}
 
     def _servers(self, barrier: Barrier, spooled: Sequence[tuple[bytes, Cells]]) -> Iterator[tuple[int, NewRow]]:
+        """Yield the servers' rows. Once they are read, the token of a later run that they echo is in the table."""
         servers = range_of(ServerRow.TYPE)
-        stored = scan(self.endpoint, self.name, *servers)
-        for key, cells in merge_rows(stored, _within(spooled, *servers)):
+        rows = list(merge_rows(scan(self.endpoint, self.name, *servers), _within(spooled, *servers)))
+        self._accept_later(barrier)
+        for key, cells in rows:
             if codec.is_mark(key):
                 continue
             with suppress(ValueError):

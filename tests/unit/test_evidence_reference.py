@@ -290,6 +290,30 @@ def test_split_and_merged_regions_are_not_truncated() -> None:
     assert check(ours=[*OURS, old]).verdict is Verdict.UNVERIFIABLE, "the parent is older than the tracker"
 
 
+@pytest.mark.parametrize(
+    ("server", "head", "is_gone"),
+    [
+        ({}, {}, False),
+        ({}, {"first_ms": 40_150}, True),
+        ({}, {"first_ms": None}, True),
+        ({"read_ms": None}, {}, True),
+        ({"detail": '{"clock_back_ms": 40200}'}, {}, True),
+        ({"detail": '{"clock_back_ms": "soon"}'}, {}, True),
+        ({}, {"origin": 2}, True),
+    ],
+)
+def test_a_region_that_is_made_after_the_regions_were_read_is_not_gone(server: Row, head: Row, is_gone: bool) -> None:
+    """By the clock of the server that wrote it: heads are read after the regions, and a split has made it meanwhile."""
+    ours = changed(OURS, "server", **{"read_ms": 40_100} | server)
+    made: Row = {"region": "r9", "first_ms": 40_151} | head
+    outcome = check(ours=[*ours, {**STREAM, **made}], theirs=[*THEIRS, {**SEGMENT, **made}])
+    assert any("truncated" in problem.detail for problem in outcome.problems) == is_gone
+    assert (outcome.verdict is Verdict.COMPLETE) != is_gone
+    content = {"kind": "fact", "table": "ns:t", "region": "r9", "state": "content", "write_ms": 41_000}
+    held = check(ours=[*ours, {**STREAM, **made}, content], theirs=[*THEIRS, {**SEGMENT, **made}])
+    assert held.verdict is Verdict.UNVERIFIABLE, "it had store files before the barrier"
+
+
 def test_a_truncated_table_is_accepted_only_by_a_baseline_after_the_truncation() -> None:
     ours = changed(OURS, "region", region="r2", region_id=35_000)
     assert check(ours=ours, scope=replace(HBASE, since=Baseline(34_999))).verdict is Verdict.UNVERIFIABLE

@@ -322,14 +322,15 @@ def test_the_echo_of_a_servers_writes_says_nothing_of_what_it_applied(cluster: C
     assert cluster.flushed == {origin_id(OLD)}
 
 
-def test_the_echo_of_a_later_run_counts_whenever_it_comes(cluster: Cluster) -> None:
-    """That run's barrier has replaced ours, and its descriptors ours, while the spool is read."""
+@pytest.mark.parametrize("read", ["spool", "descriptors"])
+def test_the_echo_of_a_later_run_counts_whenever_it_comes(read: str, cluster: Cluster) -> None:
+    """That run's barrier has replaced ours, and its descriptors ours, before something is read."""
 
     def another_run() -> None:
         StateTable(SETTINGS.thrift(), STATE).put_barrier()
         cluster.echo(OLD, OTHER)
 
-    cluster.before["spool"] = another_run
+    cluster.before[read] = another_run
     found = gathered(cluster)
     assert found.unsettled == ()
     assert [row["table"] for row in rows_of(found, "table")] == ["t"]

@@ -294,6 +294,8 @@ def meta_row(table: str, cells: dict[str, bytes]) -> tuple[bytes, Cells]:
     ("cells", "enabled", "live", "state"),
     [
         ({}, True, {"h,1,5"}, "hosted"),
+        ({"server": b"H:1"}, True, {"h,1,5"}, "hosted"),
+        ({"server": b"[::1]:1"}, True, {"::1,1,5"}, "hosted"),
         ({}, True, {"h,1,6"}, "unhosted"),
         ({"state": b"OPENING"}, True, {"h,1,5"}, "unhosted"),
         ({"state": b"FAILED_OPEN"}, True, {"h,1,5"}, "unhosted"),
@@ -305,7 +307,10 @@ def meta_row(table: str, cells: dict[str, bytes]) -> tuple[bytes, Cells]:
 def test_who_hosts_a_region(
     cells: dict[str, bytes], enabled: bool, live: set[str], state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A region that no live server hosts is never silently fine, unless its table is disabled."""
+    """A region that no live server hosts is never silently fine, unless its table is disabled.
+
+    HBase's servers are known in lower case and without brackets, but for `info:server`.
+    """
     states = hbase_pb2.TableState
     flag = states(state=states.ENABLED if enabled else states.DISABLED).SerializeToString()
     rows = [
@@ -712,8 +717,11 @@ def test_a_slave_of_which_a_table_is_emptied_while_it_is_read_is_read_again(monk
 
 
 def test_a_table_that_went_back_while_it_was_read_is_no_evidence() -> None:
-    """A barrier that is put meanwhile is a newer one, another run's."""
-    read, other = (Generation(b"table", b"", issued.to_bytes(8, "big")) for issued in (1_000, 999))
+    """A barrier that is put meanwhile is a newer one, another run's, though that run's clock is behind."""
+    read, other = (
+        generation_of({b"t:i": (b"table", 1), b"t:m": (int64(issued), moment)}, {}, {})
+        for issued, moment in ((999, 1_000), (1_000, 999))
+    )
     refuse_other("t", read, read)
     refuse_other("t", other, read)
     with pytest.raises(ConnectionFailed, match="went back to an earlier state"):
