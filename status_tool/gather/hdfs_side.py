@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cache
-from itertools import takewhile
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -28,7 +27,7 @@ from status_tool.sources.hdfs_files import (
     pool_of,
     refusals_end_the_run,
 )
-from status_tool.vocabulary.selection import TEMPORARY_FOLDERS, Exclusions, is_glob
+from status_tool.vocabulary.selection import TEMPORARY_FOLDERS, Exclusions, plain_folder
 
 NAMENODE_INFO = "Hadoop:service=NameNode,name=NameNodeInfo"
 _NO_RPC = (
@@ -134,8 +133,7 @@ def _pools_of_view(endpoint: RpcEndpoint, mounts: Mounts, load: Load) -> str:
 
 def _mounts_of(endpoint: RpcEndpoint, roots: Sequence[str], exclusions: Exclusions) -> Mounts:
     """Return the mount points behind the files under some roots of a view; none without a view."""
-    plain = ("/" + "/".join(takewhile(lambda part: not is_glob(part), root.strip("/").split("/"))) for root in roots)
-    found = {mount for root in plain for mount in mounts_below(endpoint.mounts, root)}
+    found = {mount for root in roots for mount in mounts_below(endpoint.mounts, plain_folder(root))}
     return tuple(sorted(mount for mount in found if not exclusions.leave_out(mount[0])))
 
 

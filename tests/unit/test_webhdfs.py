@@ -717,13 +717,15 @@ def test_a_slaves_files_in_hdfs_do_not_stand_for_those_on_its_disk(
     (tmp_path / "here").write_bytes(b"x")
     fake.files |= {f"{tmp_path}/lost": b"y"}
     settings = Settings(SiteConfig({}), webhdfs_option=(fake.url,))
-    whole = Request("slave", 0, hbase=False, hdfs_paths=("/", f"file:{tmp_path}"))
-    found = [row["path"] for row in rows(*snapshot(settings, whole, lambda _: None).sources)]
-    assert sorted(found) == sorted([f"{tmp_path}/here", *({*fake.files} - {f"{tmp_path}/lost"})])
+    for disk in (f"file:{tmp_path}", f"file:{tmp_path}/*"):
+        whole = Request("slave", 0, hbase=False, hdfs_paths=("/", disk))
+        found = [row["path"] for row in rows(*snapshot(settings, whole, lambda _: None).sources)]
+        assert sorted(found) == sorted([f"{tmp_path}/here", *({*fake.files} - {f"{tmp_path}/lost"})])
     for root in (f"{tmp_path}", f"{tmp_path}/lost", f"{tmp_path}/*"):
-        both = replace(whole, hdfs_paths=(root, f"file:{tmp_path}"))
-        with pytest.raises(UsageError, match=re.escape(f"{root} in HDFS and file:{tmp_path}")):
-            snapshot(settings, both, lambda _: None)
+        for disk in (f"file:{tmp_path}", f"file:{tmp_path}/*"):
+            both = replace(whole, hdfs_paths=(root, disk))
+            with pytest.raises(UsageError, match=re.escape(f"{root} in HDFS and file:{tmp_path} ")):
+                snapshot(settings, both, lambda _: None)
 
 
 def test_without_resume_nothing_old_is_used(fake: FakeHdfs, tmp_path: Path) -> None:
