@@ -104,7 +104,7 @@ def identity_of(
     exclusions: Exclusions,
     load: Load,
 ) -> tuple[str, str]:
-    """Return the cluster id and block pool id of an HDFS.
+    """Return the cluster id and block pool id of an HDFS; two if the site files' RPC and web addresses lead to two.
 
     They are empty if the NameNodes do not report them (HttpFS has no such bean), the latter if no file tells it either.
     """
@@ -115,11 +115,11 @@ def identity_of(
         web = endpoint if isinstance(endpoint, HdfsEndpoint) else endpoint_of(settings)
         web = replace(web, token="")  # JMX takes a ticket only
         bean = WebHdfs(web, patience_s=0).bean(NAMENODE_INFO) or {}
-    pool = str(bean.get("BlockPoolId") or "")
-    if not pool:
+    pools = {str(bean.get("BlockPoolId") or "")}
+    if pools == {""} or isinstance(endpoint, RpcEndpoint):  # The web address may lead to another HDFS than the RPC's.
         with refusals_end_the_run(endpoint):
-            pool = pool_of(client_for(endpoint, load), roots, Exclusions())
-    return str(bean.get("ClusterId") or ""), pool
+            pools.add(pool_of(client_for(endpoint, load), roots, Exclusions()))
+    return str(bean.get("ClusterId") or ""), _joined(pools)
 
 
 def _pools_of_view(endpoint: RpcEndpoint, mounts: Mounts, load: Load) -> str:
@@ -128,7 +128,11 @@ def _pools_of_view(endpoint: RpcEndpoint, mounts: Mounts, load: Load) -> str:
     hdfs = native_hdfs(endpoint, load)
     with refusals_end_the_run(endpoint):
         found = {pool_of(hdfs, [path], Exclusions(tuple(one for one in paths if one != path))) for path in paths}
-    return ",".join(sorted(found - {""}))
+    return _joined(found)
+
+
+def _joined(pools: set[str]) -> str:
+    return ",".join(sorted(pools - {""}))
 
 
 def _mounts_of(endpoint: RpcEndpoint, roots: Sequence[str], exclusions: Exclusions) -> Mounts:
