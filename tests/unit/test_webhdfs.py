@@ -608,6 +608,18 @@ def test_checksums_of_another_hdfs_or_side_are_not_resumed(fake: FakeHdfs, tmp_p
         assert len(said) == (asked == 15)
 
 
+@pytest.mark.parametrize("deep", [True, False])
+def test_what_is_resumed_without_deep_has_no_content(fake: FakeHdfs, tmp_path: Path, deep: bool) -> None:
+    """FILE had the CRC32C of some files then, and `run -i --deep=all` took it without reading all others' content."""
+    journal = Journal(str(tmp_path / "journal"))
+    rows_of = source(fake, deep=True).read(Part(("/data/a",), True))
+    journal.add(next(rows_of))
+    journal.close()
+    found = rows(source(fake, deep=deep, journal=str(tmp_path / "journal")))
+    with_crc = {row["path"] for row in found if row["crc32c"]}
+    assert with_crc == {path for path, data in fake.files.items() if data and deep}
+
+
 def test_an_interruption_once_file_is_there_does_not_deny_it(
     fake: FakeHdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
