@@ -716,7 +716,8 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
     if local:
         deep = request.files.deep or request.files.deep_local
         disk = LocalSource(local, on_disk, request.files.layout or Layout(), deep)
-        sources.append(disk)
+        seen_here = frozenset(part.path for part in disk.found() if part.is_followed)
+        sources.append(dataclasses.replace(disk, seen=seen_here) if request.side == MASTER else disk)
         absent += disk.absent()
         key = f"{LOCAL}{','.join(local)}"
     elif request.files.layout is not None:

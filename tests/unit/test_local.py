@@ -220,6 +220,20 @@ def test_what_cannot_be_read_has_a_row(linked: Path, monkeypatch: pytest.MonkeyP
     } - {"v2/sub/f"}
 
 
+@pytest.mark.parametrize(("side", "named"), [("master", {"v1", "v2"}), ("slave", set())])
+def test_a_root_that_goes_before_it_is_listed_is_told(linked: Path, side: str, named: set[str]) -> None:
+    """A match of a glob, too. On a slave the master's files below it are missing."""
+    roots = ("v1", "v?", "v2", "*n*")
+    asked = Request(side, 0, hbase=False, hdfs_paths=tuple(f"file:{linked}/{root}" for root in roots))
+    (disk,) = snapshot(Settings(SiteConfig({})), asked, lambda _: None).sources
+    assert isinstance(disk, LocalSource)
+    (linked / "current").unlink()
+    for version in ("v1", "v2"):
+        (linked / version).rename(linked / f"of-{version}")
+    found = {row["path"].removeprefix(f"{linked}/"): row["detail"] for row in rows(disk)}
+    assert found == dict.fromkeys(named, "deleted or renamed while the tree was listed")
+
+
 def test_a_file_that_changes_while_it_is_read_is_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its checksum may be of one content, its CRC of another."""
     file = tmp_path / "f"
