@@ -710,14 +710,15 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
     sources: list[Source] = []
     absent: list[str] = []
     key, identity = "", ("", LOCAL_POOL)
+    tolerant = request.side == MASTER
     local, remote = by_system(roots)
     disk_folders = tuple(map(plain_folder, local))
     exclusions = exclusions_of(settings, request.files.exclude) if remote else on_disk
     if local:
         deep = request.files.deep or request.files.deep_local
-        disk = LocalSource(local, on_disk, request.files.layout or Layout(), deep)
+        disk = LocalSource(local, on_disk, request.files.layout or Layout(), deep, tolerant=tolerant)
         seen_here = frozenset(part.path for part in disk.found() if part.is_followed)
-        sources.append(dataclasses.replace(disk, seen=seen_here) if request.side == MASTER else disk)
+        sources.append(dataclasses.replace(disk, seen=seen_here) if tolerant else disk)
         absent += disk.absent()
         key = f"{LOCAL}{','.join(local)}"
     elif request.files.layout is not None:
@@ -738,7 +739,6 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
         # A name of a service or a mount table is a site file's own, as `localhost` is a host's: the other cluster's
         # may have the same.
         key = f"{endpoint} ({identity[1]})" if identity[1] else str(endpoint)
-        tolerant = request.side == MASTER
         seen = tuple(path for paths in found.values() for path in paths) if tolerant else ()
         led = mounts_that_lead(endpoint, seen, exclusions, options.load)
         sources.append(

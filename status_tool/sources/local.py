@@ -14,6 +14,7 @@ from typing import BinaryIO, NamedTuple
 
 import pyarrow as pa
 
+from status_tool.errors import ConfigurationError
 from status_tool.sources import codec, crc
 from status_tool.sources.crc import Layout
 from status_tool.sources.interface import Source
@@ -45,6 +46,8 @@ class LocalSource(Source):
     deep: bool = False
     seen: frozenset[str] = frozenset()
     """Paths that the roots stood for when the run began: one that is gone since has a row that says so."""
+    tolerant: bool = True
+    """True if a folder that cannot be listed becomes a row; see `HdfsSource`."""
 
     @property
     def is_read_here(self) -> bool:
@@ -110,7 +113,13 @@ class LocalSource(Source):
                 why = "a link to nothing" if os.path.islink(path) else "deleted or renamed while the tree was listed"
                 yield _unreadable(path, why)
             except OSError as error:
-                yield _unreadable(path, f"{what}{error.strerror or error}")
+                why = error.strerror or str(error)
+                if not self.tolerant:
+                    raise ConfigurationError(
+                        f"{path} cannot be listed ({why}), so that files in it would count as missing: let this user "
+                        "list it"
+                    ) from None
+                yield _unreadable(path, f"{what}{why}")
 
     def row(self, path: str) -> NewRow:
         """Return the `file` row of one file."""

@@ -13,7 +13,7 @@ import pytest
 from status_tool.cli.main import main
 from status_tool.clients.config import Settings
 from status_tool.clients.sitefiles import SiteConfig
-from status_tool.errors import UsageError
+from status_tool.errors import ConfigurationError, UsageError
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import Request, Snapshot, snapshot
 from status_tool.runs import slave_side
@@ -218,6 +218,24 @@ def test_what_cannot_be_read_has_a_row(linked: Path, monkeypatch: pytest.MonkeyP
     assert {path for path, row in found.items() if row["state"] == "unreadable" and row["length"] is None} == {
         *found
     } - {"v2/sub/f"}
+
+
+@pytest.mark.parametrize("root", ["v2", "v2/s*"])
+def test_a_folder_of_the_slave_that_cannot_be_listed_ends_the_run(
+    linked: Path, monkeypatch: pytest.MonkeyPatch, root: str
+) -> None:
+    """As in HDFS: what it holds was missing, which it need not be."""
+
+    def refuse(path: str, listed: Any = os.listdir) -> Any:
+        if path == f"{linked}/v2":
+            raise PermissionError(13, "Permission denied", path)
+        return listed(path)
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    asked = Request("slave", 0, hbase=False, hdfs_paths=(f"file:{linked}/{root}",))
+    (disk,) = snapshot(Settings(SiteConfig({})), asked, lambda _: None).sources
+    with pytest.raises(ConfigurationError, match=r"/v2 cannot be listed \(Permission denied\)"):
+        list(read_all(disk))
 
 
 @pytest.mark.parametrize(("side", "named"), [("master", {"v1", "v2"}), ("slave", set())])
