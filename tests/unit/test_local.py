@@ -73,7 +73,7 @@ def test_an_export_and_its_copy(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("warm_spark")
 def test_what_f_names_is_checked_whatever_its_name(tmp_path: Path) -> None:
-    """Names with line ends are not on the copy; and nothing is known of a folder that FILE left out."""
+    """Names with line ends are not on the copy; nothing is known of what FILE left out; FILE2 may hold more."""
     for side in ("export", "copy"):
         (tmp_path / side / "sub").mkdir(parents=True)
         (tmp_path / side / "sub" / "plain").write_bytes(b"x")
@@ -87,10 +87,10 @@ def test_what_f_names_is_checked_whatever_its_name(tmp_path: Path) -> None:
     written = tool_here("run", "-m", "-o", status, "-f", paths, *common)
     assert written.exit_code == 0, written
 
-    def check(*named: str) -> Result:
+    def check(*named: str, options: tuple[str | Path, ...] = ()) -> Result:
         paths.write_text("".join(f"{tmp_path}/export/{name}\n" for name in named))
         moved = f"{tmp_path}/export=file://{tmp_path}/copy"
-        return tool_here("run", "-i", status, "-f", paths, "--json", "--map-path", moved, *common)
+        return tool_here("run", "-i", status, "-f", paths, "--json", "--map-path", moved, *common, *options)
 
     result = check("sub")
     assert (result.exit_code, result.json["hdfs"]["files"]["missing"]) == (1, 2), result
@@ -98,6 +98,11 @@ def test_what_f_names_is_checked_whatever_its_name(tmp_path: Path) -> None:
         (tmp_path / "copy" / "sub" / name).write_bytes(b"x")
     assert check("sub").exit_code == 0
     assert check("sub", "sub/.staging/kept").exit_code == 3
+    (tmp_path / "copy" / "beside").write_bytes(b"x")
+    paths.write_text(f"file://{tmp_path}/copy\n")
+    assert tool_here("run", "-o", tmp_path / "status2", "-f", paths, *common).exit_code == 0
+    result = check("sub", options=("--slave-status", tmp_path / "status2", "--strict-extra"))
+    assert (result.exit_code, result.json["hdfs"]["files"]["extra"]) == (0, 0), result
 
 
 def source(folder: Path, *roots: str, **options: Any) -> LocalSource:
