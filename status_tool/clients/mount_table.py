@@ -75,5 +75,7 @@ def seen_at(mounts: Mounts, url: str) -> tuple[str, ...]:
         if inside(there, folder):
             found.append(path)
         elif inside(folder, there):
-            found.append(posixpath.join(path, posixpath.relpath(folder, there)))
+            seen = posixpath.join(path, posixpath.relpath(folder, there))
+            if mounts_below(mounts, seen)[0] == (path, target):  # no other mount point hides it
+                found.append(seen)
     return tuple(found)

@@ -68,6 +68,8 @@ def test_where_a_view_shows_a_folder() -> None:
     assert seen_at(MOUNTS, "hdfs://one/d") == ("/data",)
     assert seen_at(MOUNTS, "hdfs://one/") == ("/", "/data")
     assert seen_at(MOUNTS, "hdfs://three/d") == ()
+    assert seen_at(MOUNTS, "hdfs://one/rest/apps/hbase") == ("/apps/hbase",)
+    assert seen_at(MOUNTS, "hdfs://one/rest/data/hbase") == (), "there /data/hbase is a user's folder, of hdfs://one/d"
     assert Settings(SiteConfig(SITE)).hbase_folders == ("/data/apps/hbase",)
     assert Settings(SiteConfig(SITE), webhdfs_option=("http://n:1",)).hbase_folders == ("/d/apps/hbase",)
     assert Settings(SiteConfig({})).hbase_folders == ()
