@@ -135,6 +135,7 @@ class WebHdfs(FileClient):
         self._batched = True
         self._failed: dict[str, float] = {}
         self._actives = set[int]()
+        """The indexes of NameNodes that have answered since they were last looked at, and are not looked at again."""
 
     def _status(self, path: str) -> dict[str, Any]:
         """Request GETFILESTATUS; raises `Refused` if there is nothing at the path."""
@@ -300,7 +301,6 @@ class WebHdfs(FileClient):
         state = (self._namenodes[at].bean(NAMENODE_STATUS) or {}).get("State")
         if state in ("observer", "standby"):
             raise Failover(f"{self.endpoint.urls[at]} is {state}, not active")
-        self._actives.add(at)
 
     def _ask(self, op: str, path: str, **params: Any) -> dict[str, Any]:
         """Return the NameNode's JSON.
@@ -313,8 +313,11 @@ class WebHdfs(FileClient):
             try:
                 self._limit.wait()
                 self._refuse_lagging(at)
-                return self._namenodes[at].ask(op, path, **params)
+                answer = self._namenodes[at].ask(op, path, **params)
+                self._actives.add(at)
+                return answer
             except Failover as failure:
+                self._actives.discard(at)  # It may come back as an observer; one that starts does not tell yet.
                 # Several threads fail at once: only the first switches, or they would pass over the active one.
                 if self.active == at:
                     self.active = (at + 1) % len(self.endpoint.urls)

@@ -316,6 +316,20 @@ def test_an_observer_is_passed_over(fake: FakeHdfs, more: tuple[str, ...], state
     assert client.status("/data") is not None
 
 
+@pytest.mark.parametrize("before", ["", "active"])
+def test_a_namenode_that_comes_back_as_an_observer_is_passed_over(fake: FakeHdfs, before: str) -> None:
+    """One that starts does not say what it is, and one that was active may be another thing after a failover."""
+    fake.state = before
+    client = WebHdfs(HdfsEndpoint((fake.url,), "me"), patience_s=0)
+    if before:
+        assert client.status("/data") is not None
+    fake.trouble["GETFILESTATUS"] = [(403, "StandbyException" if before else "RetriableException")]
+    for _ in range(2):
+        with pytest.raises(ConnectionFailed):
+            client.status("/data")
+        fake.state = "observer"
+
+
 @pytest.mark.parametrize("trouble", [(503, "Busy"), (403, "RetriableException"), (403, "SafeModeException")])
 def test_a_busy_namenode_is_asked_again(fake: FakeHdfs, trouble: tuple[int, str]) -> None:
     """And its answer is the same as if it had not been."""
