@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -185,13 +185,10 @@ class WebHdfs(FileClient):
         """Cancel a delegation token."""
         self._ask("CANCELDELEGATIONTOKEN", "/", token=token)
 
-    def bean(self, name: str) -> dict[str, Any] | None:
-        """Return a JMX bean of the NameNode's web server, standby or not; None if no server exposes it (HttpFS)."""
-        for at in (self.active, *range(len(self._namenodes))):
-            bean: dict[str, Any] | None = self._namenodes[at].bean(name)
-            if bean is not None:
-                return bean
-        return None
+    def beans(self, name: str) -> Iterator[dict[str, Any]]:
+        """Yield a JMX bean of each NameNode's web server that exposes it, standby or not; none do for HttpFS."""
+        found = (self._namenodes[at].bean(name) for at in range(len(self._namenodes)))
+        return (bean for bean in found if bean is not None)
 
     def checksum(self, path: str) -> tuple[str, bytes]:
         """Return the algorithm's name and the raw bytes of GETFILECHECKSUM."""

@@ -104,22 +104,23 @@ def identity_of(
     exclusions: Exclusions,
     load: Load,
 ) -> tuple[str, str]:
-    """Return the cluster id and block pool id of an HDFS; two if the site files' RPC and web addresses lead to two.
+    """Return the cluster id and block pool id of an HDFS; of each if the site files' addresses lead to several.
 
     They are empty if the NameNodes do not report them (HttpFS has no such bean), the latter if no file tells it either.
     """
     if isinstance(endpoint, RpcEndpoint) and endpoint.mounts:
         return "", _pools_of_view(endpoint, _mounts_of(endpoint, roots, exclusions), load)
-    bean: dict[str, Any] = {}
+    beans = list[dict[str, Any]]()
     with suppress(ConfigurationError):
         web = endpoint if isinstance(endpoint, HdfsEndpoint) else endpoint_of(settings)
         web = replace(web, token="")  # JMX takes a ticket only
-        bean = WebHdfs(web, patience_s=0).bean(NAMENODE_INFO) or {}
-    pools = {str(bean.get("BlockPoolId") or "")}
+        # Any of them may be the one that is read in the end.
+        beans += WebHdfs(web, patience_s=0).beans(NAMENODE_INFO)
+    pools = {str(bean.get("BlockPoolId") or "") for bean in beans} or {""}
     if pools == {""} or isinstance(endpoint, RpcEndpoint):  # The web address may lead to another HDFS than the RPC's.
         with refusals_end_the_run(endpoint):
             pools.add(pool_of(client_for(endpoint, load), roots, Exclusions()))
-    return str(bean.get("ClusterId") or ""), _joined(pools)
+    return str(beans[0].get("ClusterId") or "") if beans else "", _joined(pools)
 
 
 def _pools_of_view(endpoint: RpcEndpoint, mounts: Mounts, load: Load) -> str:

@@ -266,7 +266,7 @@ def test_it_is_known_by_its_own_pool_whatever_the_web_address_leads_to(
     monkeypatch.setattr(hdfs_side, "endpoint_of", lambda _: HdfsEndpoint(("http://elsewhere:9870",), "me"))
     with no_process_left():
         for bean, pools in (("BP-other", "BP-hdfs,BP-other"), ("BP-hdfs", "BP-hdfs")):
-            monkeypatch.setattr(WebHdfs, "bean", lambda *_, pool=bean: {"BlockPoolId": pool})
+            monkeypatch.setattr(WebHdfs, "beans", lambda *_, pool=bean: [{"BlockPoolId": pool}])
             header = snapshot(SETTINGS, request(), lambda _: None).header
             assert header.hdfs_pool_id == pools
             assert same_hdfs(header, replace(header, hdfs_pool_id="BP-hdfs"))
