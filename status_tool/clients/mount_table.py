@@ -66,15 +66,17 @@ def mounts_below(mounts: Mounts, path: str) -> Mounts:
 
 
 def seen_at(mounts: Mounts, url: str) -> tuple[str, ...]:
-    """Return the paths of a view that lead to a folder, given by its URL, or into it."""
+    """Return the paths of a view that lead to a folder, given by its URL, or into it; none for a URL of no host."""
     authority, folder = urlsplit(url).netloc, posixpath.normpath(urlsplit(url).path or "/")
     found = []
     for path, target in mounts:
         there = posixpath.normpath(urlsplit(target).path or "/")
-        if urlsplit(target).netloc != authority:
-            continue
+        if not authority or urlsplit(target).netloc != authority:
+            continue  # A link to `file:///` has no host either.
         if inside(there, folder):
             found.append(path)
         elif inside(folder, there):
-            found.append(posixpath.join(path, posixpath.relpath(folder, there)))
+            seen = posixpath.join(path, posixpath.relpath(folder, there))
+            if mounts_below(mounts, seen)[0] == (path, target):  # no other mount point hides it
+                found.append(seen)
     return tuple(found)

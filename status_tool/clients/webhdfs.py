@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -137,6 +137,7 @@ class WebHdfs(FileClient):
         self._batched = True
         self._failed: dict[str, float] = {}
         self._actives = set[int]()
+        """The indexes of NameNodes that have answered since they were last looked at, and are not looked at again."""
 
     def _status(self, path: str) -> dict[str, Any]:
         """Request GETFILESTATUS; raises `Refused` if there is nothing at the path."""
@@ -187,13 +188,10 @@ class WebHdfs(FileClient):
         """Cancel a delegation token."""
         self._ask("CANCELDELEGATIONTOKEN", "/", token=token)
 
-    def bean(self, name: str) -> dict[str, Any] | None:
-        """Return a JMX bean of the NameNode's web server, standby or not; None if no server exposes it (HttpFS)."""
-        for at in (self.active, *range(len(self._namenodes))):
-            bean: dict[str, Any] | None = self._namenodes[at].bean(name)
-            if bean is not None:
-                return bean
-        return None
+    def beans(self, name: str) -> Iterator[dict[str, Any]]:
+        """Yield a JMX bean of each NameNode's web server that exposes it, standby or not; none do for HttpFS."""
+        found = (self._namenodes[at].bean(name) for at in range(len(self._namenodes)))
+        return (bean for bean in found if bean is not None)
 
     def checksum(self, path: str) -> tuple[str, bytes]:
         """Return the algorithm's name and the raw bytes of GETFILECHECKSUM."""
@@ -308,7 +306,6 @@ class WebHdfs(FileClient):
         # A NameNode without the bean (HttpFS, a closed /jmx) counts as active: docs/correctness.md names that, too.
         if state in ("observer", "standby"):
             raise Failover(f"{self.endpoint.urls[at]} is {state}, not active")
-        self._actives.add(at)
 
     def _ask(self, op: str, path: str, **params: Any) -> dict[str, Any]:
         """Return the NameNode's JSON.
@@ -321,8 +318,11 @@ class WebHdfs(FileClient):
             try:
                 self._limit.wait()
                 self._refuse_lagging(at)
-                return self._namenodes[at].ask(op, path, **params)
+                answer = self._namenodes[at].ask(op, path, **params)
+                self._actives.add(at)
+                return answer
             except Failover as failure:
+                self._actives.discard(at)  # It may come back as an observer; one that starts does not tell yet.
                 # Several threads fail at once: only the first switches, or they would pass over the active one.
                 if self.active == at:
                     self.active = (at + 1) % len(self.endpoint.urls)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cache
-from itertools import takewhile
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -28,7 +27,7 @@ from status_tool.sources.hdfs_files import (
     pool_of,
     refusals_end_the_run,
 )
-from status_tool.vocabulary.selection import TEMPORARY_FOLDERS, Exclusions, is_glob
+from status_tool.vocabulary.selection import TEMPORARY_FOLDERS, Exclusions, plain_folder
 
 NAMENODE_INFO = "Hadoop:service=NameNode,name=NameNodeInfo"
 _NO_RPC = (
@@ -105,22 +104,23 @@ def identity_of(
     exclusions: Exclusions,
     load: Load,
 ) -> tuple[str, str]:
-    """Return the cluster id and block pool id of an HDFS.
+    """Return the cluster id and block pool id of an HDFS; of each if the site files' addresses lead to several.
 
     They are empty if the NameNodes do not report them (HttpFS has no such bean), the latter if no file tells it either.
     """
     if isinstance(endpoint, RpcEndpoint) and endpoint.mounts:
         return "", _pools_of_view(endpoint, _mounts_of(endpoint, roots, exclusions), load)
-    bean: dict[str, Any] = {}
+    beans = list[dict[str, Any]]()
     with suppress(ConfigurationError):
         web = endpoint if isinstance(endpoint, HdfsEndpoint) else endpoint_of(settings)
         web = replace(web, token="")  # JMX takes a ticket only
-        bean = WebHdfs(web, patience_s=0).bean(NAMENODE_INFO) or {}
-    pool = str(bean.get("BlockPoolId") or "")
-    if not pool:
+        # Any of them may be the one that is read in the end.
+        beans += WebHdfs(web, patience_s=0).beans(NAMENODE_INFO)
+    pools = {str(bean.get("BlockPoolId") or "") for bean in beans} or {""}
+    if pools == {""} or isinstance(endpoint, RpcEndpoint):  # The web address may lead to another HDFS than the RPC's.
         with refusals_end_the_run(endpoint):
-            pool = pool_of(client_for(endpoint, load), roots, Exclusions())
-    return str(bean.get("ClusterId") or ""), pool
+            pools.add(pool_of(client_for(endpoint, load), roots, Exclusions()))
+    return str(beans[0].get("ClusterId") or "") if beans else "", _joined(pools)
 
 
 def _pools_of_view(endpoint: RpcEndpoint, mounts: Mounts, load: Load) -> str:
@@ -129,13 +129,16 @@ def _pools_of_view(endpoint: RpcEndpoint, mounts: Mounts, load: Load) -> str:
     hdfs = native_hdfs(endpoint, load)
     with refusals_end_the_run(endpoint):
         found = {pool_of(hdfs, [path], Exclusions(tuple(one for one in paths if one != path))) for path in paths}
-    return ",".join(sorted(found - {""}))
+    return _joined(found)
+
+
+def _joined(pools: set[str]) -> str:
+    return ",".join(sorted(pools - {""}))
 
 
 def _mounts_of(endpoint: RpcEndpoint, roots: Sequence[str], exclusions: Exclusions) -> Mounts:
     """Return the mount points behind the files under some roots of a view; none without a view."""
-    plain = ("/" + "/".join(takewhile(lambda part: not is_glob(part), root.strip("/").split("/"))) for root in roots)
-    found = {mount for root in plain for mount in mounts_below(endpoint.mounts, root)}
+    found = {mount for root in roots for mount in mounts_below(endpoint.mounts, plain_folder(root))}
     return tuple(sorted(mount for mount in found if not exclusions.leave_out(mount[0])))
 
 

@@ -51,7 +51,7 @@ from status_tool.vocabulary.ids import origin_id
 from status_tool.vocabulary.names import plain_name
 from status_tool.vocabulary.schema import STATUS_SCHEMA, NewRow, Row
 from status_tool.vocabulary.scope import TableFilter
-from status_tool.vocabulary.selection import LOCAL, Exclusions, by_system, inside, plain_path, root_of
+from status_tool.vocabulary.selection import LOCAL, Exclusions, by_system, inside, plain_folder, plain_path, root_of
 from status_tool.vocabulary.state_rows import REPLICATOR, WRITER, ContentRow, FactRow, HeadRow, SegmentRow, UnstampedRow
 from status_tool.vocabulary.states import FactState
 from status_tool.vocabulary.verdicts import Evidence
@@ -710,12 +710,15 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
     sources: list[Source] = []
     absent: list[str] = []
     key, identity = "", ("", LOCAL_POOL)
+    tolerant = request.side == MASTER
     local, remote = by_system(roots)
+    disk_folders = tuple(map(plain_folder, local))
     exclusions = exclusions_of(settings, request.files.exclude) if remote else on_disk
     if local:
         deep = request.files.deep or request.files.deep_local
-        disk = LocalSource(local, on_disk, request.files.layout or Layout(), deep)
-        sources.append(disk)
+        disk = LocalSource(local, on_disk, request.files.layout or Layout(), deep, tolerant=tolerant)
+        seen_here = frozenset(part.path for part in disk.found() if part.is_followed)
+        sources.append(dataclasses.replace(disk, seen=seen_here) if tolerant else disk)
         absent += disk.absent()
         key = f"{LOCAL}{','.join(local)}"
     elif request.files.layout is not None:
@@ -725,18 +728,17 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
     if remote:
         options = request.files
         if request.side == SLAVE:
-            exclusions = dataclasses.replace(exclusions, folders=(*exclusions.folders, *local))
+            exclusions = dataclasses.replace(exclusions, folders=(*exclusions.folders, *disk_folders))
         endpoint = files_endpoint(settings, options.client, options.load, remote, exclusions, say)
         say(f"querying the NameNode at {endpoint}")
         found = paths_of(endpoint, remote, exclusions, options.load)
         if request.side == SLAVE:
-            _refuse_shared(local, found)
+            _refuse_shared(disk_folders, found)
         absent += [root for root, paths in found.items() if not paths]
         identity = identity_of(settings, endpoint, remote, exclusions, options.load)
         # A name of a service or a mount table is a site file's own, as `localhost` is a host's: the other cluster's
         # may have the same.
         key = f"{endpoint} ({identity[1]})" if identity[1] else str(endpoint)
-        tolerant = request.side == MASTER
         seen = tuple(path for paths in found.values() for path in paths) if tolerant else ()
         led = mounts_that_lead(endpoint, seen, exclusions, options.load)
         sources.append(

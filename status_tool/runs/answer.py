@@ -88,7 +88,8 @@ class Comparison:
         check, question = self.check, self.question
         master_rows = self.side.rows(spark, self.folder)
         master = _without(_within(frame_of(spark, master_rows), question), question)
-        slave = _without(mapped_paths(frame_of(spark, self.slave_rows), check.scope.path_map.pairs), question)
+        theirs = mapped_paths(frame_of(spark, self.slave_rows), check.scope.path_map.pairs)
+        slave = _without(_within(theirs, question), question)  # FILE2 may hold other paths, too.
         held = None
         if isinstance(master_rows, pa.Table) and isinstance(self.slave_rows, pa.Table):
             held = HeldRows.of(master_rows, self.slave_rows, question.left_out)

@@ -190,7 +190,7 @@ def _whole_hdfs(settings: Settings) -> tuple[int, str]:
     """Return the number of files and folders that the NameNode knows without counting; 0 if it does not tell."""
     try:
         endpoint = endpoint_of(settings)
-        bean = WebHdfs(endpoint, patience_s=0).bean(NAMENODE_INFO) or {}
+        bean = next(WebHdfs(endpoint, patience_s=0).beans(NAMENODE_INFO), {})
     except StatusToolError:
         return 0, "/"  # the run itself will say what is wrong
     files, used = bean.get("TotalFiles"), bean.get("Used")

@@ -122,13 +122,16 @@ class Journal:
             return forgotten
 
     def known(self, row: NewRow, deep: bool) -> NewRow | None:
-        """Return the row with its checksum (and CRC if `deep`); None if the file is new or has changed since."""
+        """Return the row with its checksum (and CRC if `deep`); None if the file is new or has changed since.
+
+        FILE has the CRC of all files or of none: a check with `--deep=all` goes by that.
+        """
         query = "select algorithm, checksum, crc32c from file where path = ? and length = ? and modified_ms = ?"
         with self._lock, self._clear():
             found = self._db.execute(query, (row["path"], row["length"], row["modified_ms"])).fetchone()
         if found is None or (deep and row["length"] and found[2] is None):
             return None
-        return {**row, "algorithm": found[0], "checksum": found[1], "crc32c": found[2]}
+        return {**row, "algorithm": found[0], "checksum": found[1], "crc32c": found[2] if deep else None}
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Keep the batch's files that have a checksum."""

@@ -14,6 +14,7 @@ from typing import BinaryIO, NamedTuple
 
 import pyarrow as pa
 
+from status_tool.errors import ConfigurationError
 from status_tool.sources import codec, crc
 from status_tool.sources.crc import Layout
 from status_tool.sources.interface import Source
@@ -43,6 +44,10 @@ class LocalSource(Source):
     exclusions: Exclusions
     layout: Layout = field(default_factory=Layout)
     deep: bool = False
+    seen: frozenset[str] = frozenset()
+    """Paths that the roots stood for when the run began: one that is gone since has a row that says so."""
+    tolerant: bool = True
+    """True if a folder that cannot be listed becomes a row; see `HdfsSource`."""
 
     @property
     def is_read_here(self) -> bool:
@@ -53,16 +58,21 @@ class LocalSource(Source):
         """Return the roots that do not exist: nothing but links matches a glob, or nothing at all."""
         return [root for root in self.roots if not any(self._is_followed(path, root) for path in self._expand(root))]
 
+    def found(self) -> set[LocalPart]:
+        """Return the paths that the roots stand for."""
+        return {LocalPart(path, self._is_followed(path, root)) for root in self.roots for path in self._expand(root)}
+
     def partitions(self) -> Sequence[LocalPart]:
         """Return one part per root."""
-        found = {(path, self._is_followed(path, root)) for root in self.roots for path in self._expand(root)}
+        found = self.found()
         followed = {path for path, is_followed in found if is_followed}
+        gone = self.seen - followed
 
         def is_apart(root: str, other: str) -> bool:
             return other not in followed or _is_behind_a_link(root, other)
 
         paths = outermost([path for path, _ in found], self.exclusions, is_apart)
-        return [LocalPart(path, path in followed) for path in paths]
+        return [LocalPart(path, path in followed) for path in (*paths, *sorted(gone))]
 
     @staticmethod
     def _is_followed(path: str, root: str) -> bool:
@@ -103,7 +113,13 @@ class LocalSource(Source):
                 why = "a link to nothing" if os.path.islink(path) else "deleted or renamed while the tree was listed"
                 yield _unreadable(path, why)
             except OSError as error:
-                yield _unreadable(path, f"{what}{error.strerror or error}")
+                why = error.strerror or str(error)
+                if not self.tolerant:
+                    raise ConfigurationError(
+                        f"{path} cannot be listed ({why}), so that files in it would count as missing: let this user "
+                        "list it"
+                    ) from None
+                yield _unreadable(path, f"{what}{why}")
 
     def row(self, path: str) -> NewRow:
         """Return the `file` row of one file."""

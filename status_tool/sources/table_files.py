@@ -57,7 +57,7 @@ def _described(hdfs: WebHdfs, folder: str) -> dict[str, Any] | None:
         if refusal.is_absent:
             return None
         raise
-    if len(content) != newest["length"]:
+    if len(content) != _length(newest):
         return None  # A part of it may be a descriptor, too, with fewer families.
     detail = descriptor_of(content)
     if detail is not None and _number(newest) != _FIRST:
@@ -68,6 +68,12 @@ def _described(hdfs: WebHdfs, folder: str) -> dict[str, Any] | None:
 def _number(entry: Mapping[str, Any]) -> int:
     number = entry["pathSuffix"].removeprefix(_PREFIX).partition(".")[0]
     return int(number) if number.isdigit() else 0
+
+
+def _length(entry: Mapping[str, Any]) -> int:
+    """Return the length of a whole file, as its name tells: HBase writes it in place, and may crash meanwhile."""
+    told = entry["pathSuffix"].removeprefix(_PREFIX).partition(".")[2]
+    return int(told) if told.isdigit() else int(entry["length"])
 
 
 def descriptor_of(content: bytes) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from status_tool.errors import ConfigurationError, UsageError
 
@@ -82,6 +83,11 @@ def read_path_file(text: str, name: str) -> tuple[str, ...]:
 def is_glob(path: str) -> bool:
     """Return True if a root is a pattern: `*`, `?` and `[…]`, none of which crosses a `/`."""
     return bool(_MAGIC.search(path))
+
+
+def plain_folder(root: str) -> str:
+    """Return the folder that holds all matches of a glob, by its parts before the first pattern, or a plain root."""
+    return "/" + "/".join(takewhile(lambda part: not is_glob(part), root.strip("/").split("/")))
 
 
 def glob_regex(path: str) -> str:

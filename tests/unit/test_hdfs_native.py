@@ -23,11 +23,12 @@ from status_tool.clients.hdfs_native import NativeHdfs, RpcEndpoint, no_process_
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.java import READER, _compiled, hadoop_class_path
 from status_tool.clients.sitefiles import SiteConfig
-from status_tool.clients.webhdfs import Load
+from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
 from status_tool.errors import EXIT_ERROR, ConfigurationError, ConnectionFailed, Interrupted
 from status_tool.gather import hdfs_side
 from status_tool.gather.hdfs_side import files_endpoint
 from status_tool.gather.snapshot import FileOptions, Request, snapshot
+from status_tool.rules.sides import same_hdfs
 from status_tool.runs.write import write_side
 from status_tool.sources.hdfs_files import HdfsSource, Part, content_crc
 from status_tool.sources.interface import Source
@@ -256,6 +257,20 @@ def test_a_status_file(fake: Path, tmp_path: Path) -> None:
     with open_status(tmp_path / "status") as written:
         assert (written.header.hdfs_pool_id, written.header.hdfs_absent) == ("BP-hdfs", ("/absent",))
         assert written.counts["file"] == 1
+
+
+def test_it_is_known_by_its_own_pool_whatever_the_web_address_leads_to(
+    fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Site files may name the RPC of one HDFS and the web address of another: files of the former had its identity."""
+    put(fake, "data/f", "x")
+    monkeypatch.setattr(hdfs_side, "endpoint_of", lambda _: HdfsEndpoint(("http://elsewhere:9870",), "me"))
+    with no_process_left():
+        for bean, pools in (("BP-other", "BP-hdfs,BP-other"), ("BP-hdfs", "BP-hdfs")):
+            monkeypatch.setattr(WebHdfs, "beans", lambda *_, pool=bean: [{"BlockPoolId": pool}])
+            header = snapshot(SETTINGS, request(), lambda _: None).header
+            assert header.hdfs_pool_id == pools
+            assert same_hdfs(header, replace(header, hdfs_pool_id="BP-hdfs"))
 
 
 @pytest.mark.spark

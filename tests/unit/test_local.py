@@ -13,7 +13,7 @@ import pytest
 from status_tool.cli.main import main
 from status_tool.clients.config import Settings
 from status_tool.clients.sitefiles import SiteConfig
-from status_tool.errors import UsageError
+from status_tool.errors import ConfigurationError, UsageError
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import Request, Snapshot, snapshot
 from status_tool.runs import slave_side
@@ -73,7 +73,7 @@ def test_an_export_and_its_copy(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("warm_spark")
 def test_what_f_names_is_checked_whatever_its_name(tmp_path: Path) -> None:
-    """Names with line ends are not on the copy; and nothing is known of a folder that FILE left out."""
+    """Names with line ends are not on the copy; nothing is known of what FILE left out; FILE2 may hold more."""
     for side in ("export", "copy"):
         (tmp_path / side / "sub").mkdir(parents=True)
         (tmp_path / side / "sub" / "plain").write_bytes(b"x")
@@ -87,10 +87,10 @@ def test_what_f_names_is_checked_whatever_its_name(tmp_path: Path) -> None:
     written = tool_here("run", "-m", "-o", status, "-f", paths, *common)
     assert written.exit_code == 0, written
 
-    def check(*named: str) -> Result:
+    def check(*named: str, options: tuple[str | Path, ...] = ()) -> Result:
         paths.write_text("".join(f"{tmp_path}/export/{name}\n" for name in named))
         moved = f"{tmp_path}/export=file://{tmp_path}/copy"
-        return tool_here("run", "-i", status, "-f", paths, "--json", "--map-path", moved, *common)
+        return tool_here("run", "-i", status, "-f", paths, "--json", "--map-path", moved, *common, *options)
 
     result = check("sub")
     assert (result.exit_code, result.json["hdfs"]["files"]["missing"]) == (1, 2), result
@@ -98,6 +98,11 @@ def test_what_f_names_is_checked_whatever_its_name(tmp_path: Path) -> None:
         (tmp_path / "copy" / "sub" / name).write_bytes(b"x")
     assert check("sub").exit_code == 0
     assert check("sub", "sub/.staging/kept").exit_code == 3
+    (tmp_path / "copy" / "beside").write_bytes(b"x")
+    paths.write_text(f"file://{tmp_path}/copy\n")
+    assert tool_here("run", "-o", tmp_path / "status2", "-f", paths, *common).exit_code == 0
+    result = check("sub", options=("--slave-status", tmp_path / "status2", "--strict-extra"))
+    assert (result.exit_code, result.json["hdfs"]["files"]["extra"]) == (0, 0), result
 
 
 def source(folder: Path, *roots: str, **options: Any) -> LocalSource:
@@ -218,6 +223,38 @@ def test_what_cannot_be_read_has_a_row(linked: Path, monkeypatch: pytest.MonkeyP
     assert {path for path, row in found.items() if row["state"] == "unreadable" and row["length"] is None} == {
         *found
     } - {"v2/sub/f"}
+
+
+@pytest.mark.parametrize("root", ["v2", "v2/s*"])
+def test_a_folder_of_the_slave_that_cannot_be_listed_ends_the_run(
+    linked: Path, monkeypatch: pytest.MonkeyPatch, root: str
+) -> None:
+    """As in HDFS: what it holds was missing, which it need not be."""
+
+    def refuse(path: str, listed: Any = os.listdir) -> Any:
+        if path == f"{linked}/v2":
+            raise PermissionError(13, "Permission denied", path)
+        return listed(path)
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    asked = Request("slave", 0, hbase=False, hdfs_paths=(f"file:{linked}/{root}",))
+    (disk,) = snapshot(Settings(SiteConfig({})), asked, lambda _: None).sources
+    with pytest.raises(ConfigurationError, match=r"/v2 cannot be listed \(Permission denied\)"):
+        list(read_all(disk))
+
+
+@pytest.mark.parametrize(("side", "named"), [("master", {"v1", "v2"}), ("slave", set())])
+def test_a_root_that_goes_before_it_is_listed_is_told(linked: Path, side: str, named: set[str]) -> None:
+    """A match of a glob, too. On a slave the master's files below it are missing."""
+    roots = ("v1", "v?", "v2", "*n*")
+    asked = Request(side, 0, hbase=False, hdfs_paths=tuple(f"file:{linked}/{root}" for root in roots))
+    (disk,) = snapshot(Settings(SiteConfig({})), asked, lambda _: None).sources
+    assert isinstance(disk, LocalSource)
+    (linked / "current").unlink()
+    for version in ("v1", "v2"):
+        (linked / version).rename(linked / f"of-{version}")
+    found = {row["path"].removeprefix(f"{linked}/"): row["detail"] for row in rows(disk)}
+    assert found == dict.fromkeys(named, "deleted or renamed while the tree was listed")
 
 
 def test_a_file_that_changes_while_it_is_read_is_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

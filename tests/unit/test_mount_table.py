@@ -14,7 +14,7 @@ from status_tool.clients.mount_table import mount_table, mounts_below, seen_at, 
 from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.webhdfs import Load
 from status_tool.errors import EXIT_ERROR, ConfigurationError
-from status_tool.gather.hdfs_side import files_endpoint
+from status_tool.gather.hdfs_side import exclusions_of, files_endpoint
 from status_tool.rules.sides import same_hdfs
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.selection import Exclusions
@@ -68,9 +68,21 @@ def test_where_a_view_shows_a_folder() -> None:
     assert seen_at(MOUNTS, "hdfs://one/d") == ("/data",)
     assert seen_at(MOUNTS, "hdfs://one/") == ("/", "/data")
     assert seen_at(MOUNTS, "hdfs://three/d") == ()
+    assert seen_at(MOUNTS, "hdfs://one/rest/apps/hbase") == ("/apps/hbase",)
+    assert seen_at(MOUNTS, "hdfs://one/rest/data/hbase") == (), "there /data/hbase is a user's folder, of hdfs://one/d"
     assert Settings(SiteConfig(SITE)).hbase_folders == ("/data/apps/hbase",)
     assert Settings(SiteConfig(SITE), webhdfs_option=("http://n:1",)).hbase_folders == ("/d/apps/hbase",)
     assert Settings(SiteConfig({})).hbase_folders == ()
+
+
+@pytest.mark.parametrize("root", [{}, {"hbase.rootdir": "/disk"}])
+def test_a_mount_point_of_a_disk_is_refused_where_hbases_root_has_no_host(root: dict[str, str]) -> None:
+    """Neither has an authority, so that the mount point was taken for HBase's root and left out."""
+    site = {name: value for name, value in SITE.items() if name != "hbase.rootdir"}
+    settings = Settings(SiteConfig(site | root | {f"{TABLE}.all.link./disk": "file:///disk"}))
+    assert settings.hbase_folders == ()
+    with pytest.raises(ConfigurationError, match="/disk is mounted from file:///disk"):
+        files_endpoint(settings, HdfsClient.AUTO, Load(), ("/disk",), exclusions_of(settings, ()), lambda _: None)
 
 
 def chosen(client: HdfsClient, *roots: str, excluded: tuple[str, ...] = ()) -> object:

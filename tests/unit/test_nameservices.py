@@ -407,6 +407,18 @@ def test_a_status_tells_which_hdfs_it_is_of(namenodes: dict[str, FakeNameNode], 
         assert (status.header.hdfs_cluster_id, status.header.hdfs_pool_id) == ("", "")
 
 
+def test_every_namenode_of_a_side_tells_which_hdfs_it_is_of(namenodes: dict[str, FakeNameNode], tmp_path: Path) -> None:
+    """Where a site file leads elsewhere for the second one, the first one's was the identity of all files."""
+    site = two_sites(namenodes, "master,slave", fs_defaultFS="hdfs://slave")
+    site |= {f"{HTTP}.slave.nn1": site[f"{HTTP}.master.nn0"]}
+    write_site(tmp_path / "conf" / "hdfs-site.xml", site)
+    namenodes["slave0"].standby = {"GETFILESTATUS"}
+    output = tmp_path / "slave.status"
+    assert main(["run", "-o", str(output), "--only", "hdfs", "--conf-dir", str(tmp_path / "conf")]) == 0
+    with open_status(output) as status:
+        assert status.header.hdfs_pool_id == "BP-master,BP-slave"
+
+
 @pytest.mark.spark
 @pytest.mark.usefixtures("warm_spark")
 def test_the_same_hdfs_twice_is_refused(

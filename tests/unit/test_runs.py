@@ -44,8 +44,8 @@ def test_streams_written_to_after_the_shutdown_are_counted() -> None:
 def test_a_large_hdfs_is_read_whole_only_when_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """The refusal names how much it is; a small one is read, which is told; named paths and one half are enough."""
     few, many = ({"TotalFiles": count, "Used": 345} for count in (UNASKED_FILES, UNASKED_FILES + 1))
-    beans: list[dict[str, Any] | None] = [many, few, None, {"TotalFiles": "many"}]
-    monkeypatch.setattr("status_tool.runs.write.WebHdfs.bean", lambda *_: beans.pop(0))
+    beans: list[list[dict[str, Any]]] = [[many], [few], [], [{"TotalFiles": "many"}]]
+    monkeypatch.setattr("status_tool.runs.write.WebHdfs.beans", lambda *_: iter(beans.pop(0)))
     settings = Settings(SiteConfig({}), webhdfs_option=("http://h:1",))
     whole = Request(MASTER, 0)
     with pytest.raises(UsageError, match=r"/ at http://h:1.*, 10001 files and folders, 345 bytes.*-f FILE.*--all-f"):

@@ -69,10 +69,13 @@ def test_the_newest_file_counts_and_a_later_one_says_that_the_table_was_altered(
     """The first one is that of the table's creation. A table without a whole one is left out."""
     one, two = (tableinfo(dict.fromkeys(families, FAMILY), {}) for families in (["0000000001"], ["0000000001", "g"]))
     assert two.startswith(one), "a part of a descriptor is one"
+    name, half = f".tableinfo.0000000001.{len(one)}", f".tableinfo.0000000001.{len(two)}"
     files = {
-        "/hbase/data/default/v/.tabledesc": [".tableinfo.0000000001.9"],
-        "/hbase/data/ns/t/.tabledesc": [".tableinfo.0000000001.9", ".tableinfo.0000000003.9", ".tmp"],
-        "/hbase/data/default/u/.tabledesc": [".tableinfo.0000000001.9"],
+        "/hbase/data/default/v/.tabledesc": [half],
+        "/hbase/data/default/w/.tabledesc": [half],
+        "/hbase/data/ns/t/.tabledesc": [name, name.replace("1", "3", 1), ".tmp"],
+        "/hbase/data/default/u/.tabledesc": [name],
+        "/hbase/data/default/old/.tabledesc": [".tableinfo.0000000001"],
     }
 
     def pages(_: WebHdfs, path: str) -> Any:
@@ -86,10 +89,11 @@ def test_the_newest_file_counts_and_a_later_one_says_that_the_table_was_altered(
 
     monkeypatch.setattr(WebHdfs, "pages", pages)
     monkeypatch.setattr(WebHdfs, "start_of", start_of)
-    rows = table_rows(HdfsEndpoint(("http://nn:9870",), "me"), "/hbase", ["ns:t", "u", "v", "gone"])
+    rows = table_rows(HdfsEndpoint(("http://nn:9870",), "me"), "/hbase", ["ns:t", "u", "v", "w", "old", "gone"])
     found = {row["table"]: json.loads(row["detail"]) for row in rows}
     assert {table: list(detail["families"]) for table, detail in found.items()} == {
         "ns:t": ["0000000003"],
         "u": ["0000000001"],
+        "old": ["0000000001"],
     }
-    assert {table: detail.get("altered_ms") for table, detail in found.items()} == {"ns:t": 7, "u": None}
+    assert {table for table, detail in found.items() if detail.get("altered_ms") == 7} == {"ns:t"}

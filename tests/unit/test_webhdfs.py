@@ -316,6 +316,20 @@ def test_an_observer_is_passed_over(fake: FakeHdfs, more: tuple[str, ...], state
     assert client.status("/data") is not None
 
 
+@pytest.mark.parametrize("before", ["", "active"])
+def test_a_namenode_that_comes_back_as_an_observer_is_passed_over(fake: FakeHdfs, before: str) -> None:
+    """One that starts does not say what it is, and one that was active may be another thing after a failover."""
+    fake.state = before
+    client = WebHdfs(HdfsEndpoint((fake.url,), "me"), patience_s=0)
+    if before:
+        assert client.status("/data") is not None
+    fake.trouble["GETFILESTATUS"] = [(403, "StandbyException" if before else "RetriableException")]
+    for _ in range(2):
+        with pytest.raises(ConnectionFailed):
+            client.status("/data")
+        fake.state = "observer"
+
+
 @pytest.mark.parametrize("trouble", [(503, "Busy"), (403, "RetriableException"), (403, "SafeModeException")])
 def test_a_busy_namenode_is_asked_again(fake: FakeHdfs, trouble: tuple[int, str]) -> None:
     """And its answer is the same as if it had not been."""
@@ -608,6 +622,18 @@ def test_checksums_of_another_hdfs_or_side_are_not_resumed(fake: FakeHdfs, tmp_p
         assert len(said) == (asked == 15)
 
 
+@pytest.mark.parametrize("deep", [True, False])
+def test_what_is_resumed_without_deep_has_no_content(fake: FakeHdfs, tmp_path: Path, deep: bool) -> None:
+    """FILE had the CRC32C of some files then, and `run -i --deep=all` took it without reading all others' content."""
+    journal = Journal(str(tmp_path / "journal"))
+    rows_of = source(fake, deep=True).read(Part(("/data/a",), True))
+    journal.add(next(rows_of))
+    journal.close()
+    found = rows(source(fake, deep=deep, journal=str(tmp_path / "journal")))
+    with_crc = {row["path"] for row in found if row["crc32c"]}
+    assert with_crc == {path for path, data in fake.files.items() if data and deep}
+
+
 def test_an_interruption_once_file_is_there_does_not_deny_it(
     fake: FakeHdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -717,13 +743,15 @@ def test_a_slaves_files_in_hdfs_do_not_stand_for_those_on_its_disk(
     (tmp_path / "here").write_bytes(b"x")
     fake.files |= {f"{tmp_path}/lost": b"y"}
     settings = Settings(SiteConfig({}), webhdfs_option=(fake.url,))
-    whole = Request("slave", 0, hbase=False, hdfs_paths=("/", f"file:{tmp_path}"))
-    found = [row["path"] for row in rows(*snapshot(settings, whole, lambda _: None).sources)]
-    assert sorted(found) == sorted([f"{tmp_path}/here", *({*fake.files} - {f"{tmp_path}/lost"})])
+    for disk in (f"file:{tmp_path}", f"file:{tmp_path}/*"):
+        whole = Request("slave", 0, hbase=False, hdfs_paths=("/", disk))
+        found = [row["path"] for row in rows(*snapshot(settings, whole, lambda _: None).sources)]
+        assert sorted(found) == sorted([f"{tmp_path}/here", *({*fake.files} - {f"{tmp_path}/lost"})])
     for root in (f"{tmp_path}", f"{tmp_path}/lost", f"{tmp_path}/*"):
-        both = replace(whole, hdfs_paths=(root, f"file:{tmp_path}"))
-        with pytest.raises(UsageError, match=re.escape(f"{root} in HDFS and file:{tmp_path}")):
-            snapshot(settings, both, lambda _: None)
+        for disk in (f"file:{tmp_path}", f"file:{tmp_path}/*"):
+            both = replace(whole, hdfs_paths=(root, disk))
+            with pytest.raises(UsageError, match=re.escape(f"{root} in HDFS and file:{tmp_path} ")):
+                snapshot(settings, both, lambda _: None)
 
 
 def test_without_resume_nothing_old_is_used(fake: FakeHdfs, tmp_path: Path) -> None:
