@@ -44,6 +44,11 @@ def switchover(
         if one.settings is None:
             raise UsageError(f"--cluster {one.name}: switchover reads live clusters: name its site files (DIR)")
         station = station_by_zookeeper(one.name, one.settings)
+        if station.elsewhere:
+            raise ConfigurationError(
+                f"the peers of {one.name} are not known: {station.elsewhere}; `list_peers` in the HBase shell shows "
+                "them, and docs/failover.md has the steps of two clusters"
+            )
         if station.peers is None:
             raise ConfigurationError(
                 f"{one.name} cannot be reached ({station.cluster_key or 'no ZooKeeper is known'}), so its peers are "

@@ -50,6 +50,8 @@ class Station:
     cluster_id: str = ""
     cluster_key: str = ""
     peers: tuple[PeerFacts, ...] | None = None
+    elsewhere: str = ""
+    """Why the peers that its ZooKeeper has may not be its own, in words; then `peers` is None, too."""
 
 
 class Hop(NamedTuple):

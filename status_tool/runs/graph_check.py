@@ -311,8 +311,7 @@ class _Desk:
             return Station(cluster.name, known.header.cluster_id, known.header.cluster_key)
         if cluster.settings is None:
             return Station(cluster.name)
-        station = station_by_zookeeper(cluster.name, cluster.settings)
-        return dataclasses.replace(station, peers=None) if cluster.settings.peers_elsewhere else station
+        return station_by_zookeeper(cluster.name, cluster.settings)
 
     def is_live(self, name: str) -> bool:
         """Return True if a cluster can be read again."""
@@ -328,7 +327,7 @@ class _Desk:
     def unknown_peers(self, stations: Sequence[Station]) -> dict[str, str]:
         """Return by cluster why it may have peers that nobody knows of."""
         elsewhere = {name: look.peers_elsewhere for (name, number), look in self.masters.items() if number == 0}
-        unread = {one.name: self.why_not(one.name, MASTER) for one in stations if one.peers is None}
+        unread = {one.name: one.elsewhere or self.why_not(one.name, MASTER) for one in stations if one.peers is None}
         return unread | {name: f"its peers are unknown: {where}" for name, where in elsewhere.items() if where}
 
     def unread(self) -> dict[str, str]:
@@ -369,7 +368,7 @@ class _Desk:
 
 
 def station_by_zookeeper(name: str, settings: Settings) -> Station:
-    """Return a cluster as its ZooKeeper describes it; without peers if that does not answer."""
+    """Return a cluster as its ZooKeeper describes it; without peers if that does not answer, or does not have them."""
     try:
         endpoint = settings.zookeeper()
     except ConfigurationError:
@@ -378,8 +377,10 @@ def station_by_zookeeper(name: str, settings: Settings) -> Station:
         with ZooKeeper(endpoint, PEER_TIMEOUT_S) as session:
             # A server that is behind the others would hide a peer, and what it may bring.
             session.sync()
-            peers = tuple(parse_peer(row["detail"]) for row in peer_rows(session))
-            return Station(name, session.cluster_id(), endpoint.cluster_key, peers)
+            # Otherwise, znodes of before would pass for its peers.
+            elsewhere = settings.peers_elsewhere
+            peers = None if elsewhere else tuple(parse_peer(row["detail"]) for row in peer_rows(session))
+            return Station(name, session.cluster_id(), endpoint.cluster_key, peers, elsewhere)
     except (ConfigurationError, ConnectionFailed):
         return Station(name, "", endpoint.cluster_key)
 

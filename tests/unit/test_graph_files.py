@@ -73,30 +73,32 @@ def test_peers_that_are_not_in_zookeeper_may_lead_anywhere(tmp_path: Path, stora
     assert (found.reach, "peer.storage.impl is filesystem" in str(found.reasons)) == (reach, storage is not None)
 
 
+class Behind:
+    """ZooKeeper by a server that is behind the others until it has synced."""
+
+    endpoint, known = None, list[Peer]()
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def __enter__(self) -> Behind:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def sync(self) -> None:
+        self.known = [Peer("new", "", True, 1, endpoint="x")]
+
+    def peers(self) -> list[Peer]:
+        return self.known
+
+    def cluster_id(self) -> str:
+        return "id"
+
+
 def test_a_zookeeper_server_that_is_behind_hides_no_peer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a cluster that cannot be read as a master: what nobody knows of may bring another one more."""
-
-    class Behind:
-        endpoint, known = None, list[Peer]()
-
-        def __init__(self, *_: object) -> None:
-            pass
-
-        def __enter__(self) -> Behind:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            pass
-
-        def sync(self) -> None:
-            self.known = [Peer("new", "", True, 1, endpoint="x")]
-
-        def peers(self) -> list[Peer]:
-            return self.known
-
-        def cluster_id(self) -> str:
-            return "id"
-
     monkeypatch.setattr(graph_check, "ZooKeeper", Behind)
     station = station_by_zookeeper("sun", Settings(SiteConfig({"hbase.zookeeper.quorum": "zk"})))
     assert [peer["id"] for peer in station.peers or ()] == ["new"]
@@ -107,11 +109,13 @@ def test_a_cluster_by_its_zookeeper_whose_site_files_have_its_peers_elsewhere(
     tmp_path: Path, storage: str, is_known: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No tracker tells where they are, and the znodes of before are not its peers."""
-    monkeypatch.setattr(graph_check, "station_by_zookeeper", lambda name, _: Station(name, "id", peers=()))
-    settings = Settings(SiteConfig({"hbase.replication.peer.storage.impl": storage}))
-    desk = _Desk(PathsAsked((NamedCluster("sun", settings),), Scope()), tmp_path, lambda _: None)
-    (station,) = desk.stations()
-    assert (station.cluster_id, station.peers is not None) == ("id", is_known)
+    monkeypatch.setattr(graph_check, "ZooKeeper", Behind)
+    site = {"hbase.zookeeper.quorum": "zk", "hbase.replication.peer.storage.impl": storage}
+    cluster = NamedCluster("sun", Settings(SiteConfig(site)))
+    desk = _Desk(PathsAsked((cluster,), Scope()), tmp_path, lambda _: None)
+    stations = desk.stations()
+    assert (stations[0].cluster_id, stations[0].peers is not None) == ("id", is_known)
+    assert ("is filesystem" in desk.unknown_peers(stations).get("sun", "")) is not is_known
 
 
 KEY = SignKey(b"one" * 10)

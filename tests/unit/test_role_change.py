@@ -130,4 +130,7 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
     known["b"] = Station("b")
     assert main(["switchover", *given, "--from", "a", "--to", "b"]) == 2
     assert "b cannot be reached" in capsys.readouterr().err
+    known["b"] = Station("b", elsewhere="they are in files")
+    assert main(["switchover", *given, "--from", "a", "--to", "b"]) == 2
+    assert "the peers of b are not known: they are in files" in capsys.readouterr().err
     assert command.switchover.__doc__

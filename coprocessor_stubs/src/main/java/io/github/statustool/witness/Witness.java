@@ -107,7 +107,7 @@ public final class Witness {
   private void register() throws IOException {
     lost = new CountDownLatch(1);
     CountDownLatch mine = lost;
-    registration = new Registration(configuration, server, store, mine::countDown);
+    registration = new Registration(configuration, server, store, registration, mine::countDown);
   }
 
   private void acknowledge(StorePosition position) throws IOException {
@@ -115,7 +115,12 @@ public final class Witness {
     if (now == null) {
       throw new IOException("the witness is not registered yet");
     }
-    now.acknowledge(position);
+    try {
+      now.acknowledge(position);
+    } catch (Registration.TakenOverException error) {
+      broken(error);
+      throw error;
+    }
   }
 
   private void broken(IOException error) {
