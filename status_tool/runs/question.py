@@ -41,7 +41,6 @@ from status_tool.vocabulary.selection import (
     Exclusions,
     NamedInside,
     above_regex,
-    depth_of,
     exclusion_regexes,
     glob_regex,
     is_glob,
@@ -291,8 +290,7 @@ def _lacking_files(master: Header, slave: Header, scope: Scope) -> Iterator[str]
 
 def _holds(root: str, path: str, exclusions: Exclusions) -> bool:
     """Return True if a listing of the root reaches all that the path stands for."""
-    is_left_out = exclusions.hide(path, depth_of(root)) or exclusions.hide_match(path, root)
-    return _covers(root, path) and not is_left_out
+    return _covers(root, path) and not exclusions.may_hide(path, root)
 
 
 def _covers(root: str, path: str) -> bool:

@@ -150,6 +150,31 @@ def _escaped(character: str) -> str:
     return f"\\{character}" if character in "\\[]^-&~|" else character
 
 
+def _may_meet(glob: str, crossing: str) -> bool:
+    """Return True if a path may match a glob and one whose `*` crosses a `/`; a bracket is taken for a `?`."""
+    ours, theirs = ([*_PARTS.findall(one), ""] for one in (glob, crossing))
+    waiting, seen = [(0, 0)], set[tuple[int, int]]()
+    while waiting:
+        at = our_at, their_at = waiting.pop()
+        our, their = ours[our_at], theirs[their_at]
+        if not our and not their:
+            return True
+        if at in seen:
+            continue
+        seen.add(at)
+        if our == "*":
+            waiting.append((our_at + 1, their_at))
+        if their == "*":
+            waiting.append((our_at, their_at + 1))
+        if our and their and (our == their or _is_wild(their) or (_is_wild(our) and their != "/")):
+            waiting.append((our_at + (our != "*"), their_at + (their != "*")))
+    return False
+
+
+def _is_wild(part: str) -> bool:
+    return part in ("*", "?") or len(part) > 1
+
+
 @dataclass(frozen=True, slots=True)
 class Exclusions:
     """Folders, names and patterns that are skipped, unless a path to check lies inside."""
@@ -178,6 +203,21 @@ class Exclusions:
         segments, parts = root.strip("/").split("/"), path.strip("/").split("/")
         matched = (end for end, segment in enumerate(segments, 1) if is_glob(segment))
         return any(self.leave_out("/" + "/".join(parts[:end])) for end in matched)
+
+    def may_hide(self, path: str, root: str) -> bool:
+        """Return True if the listing of a root may leave out what a path, glob or not, stands for as a root itself.
+
+        A glob matches nothing that is left out, but names in plain what follows it: that may be left out.
+        """
+        segments, parts = root.strip("/").split("/") if root.strip("/") else [], path.strip("/").split("/")
+        left_out = (*self.folders, *self.patterns)
+        for end, part in enumerate(parts, 1):
+            if end > len(segments) or is_glob(segments[end - 1]):
+                named = "/" + "/".join(parts[:end])
+                is_of_glob = is_glob(named) and not is_glob(part)
+                if self.leave_out(named) or (is_of_glob and any(_may_meet(named, other) for other in left_out)):
+                    return True
+        return False
 
     def also(self, globs: Iterable[str]) -> Exclusions:
         """Return these exclusions with those of `--exclude`.

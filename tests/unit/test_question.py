@@ -204,6 +204,25 @@ def test_a_glob_is_held_only_where_all_of_its_matches_are(
 
 
 @pytest.mark.parametrize(
+    ("root", "left_out", "held", "unheld"),
+    [
+        ("/data", "/data/a/tmp", ("/data/*/x", "/data/*"), ("/data/*/tmp", "/*/a/tmp/x", "/data/[a-c]/tmp")),
+        ("/*/*", "/data/a/tmp", ("/*/*/x", "/*/*/*"), ("/*/*/tmp",)),
+        ("/*/[a-c]", "/data/a", ("/other/a", "/*/[a-c]"), ("/*/a", "/d*/a/x")),
+        ("/data", "/data/*/_*", ("/data/*/x/", "/data/?"), ("/data/*/_x", "/data/*/y/_x")),
+        ("/", "/hbase", ("/*/x", "/data/*/hbase", "/h*", "/hb*/x"), ()),
+    ],
+)
+def test_a_glob_is_not_held_where_what_it_names_may_be_left_out(
+    root: str, left_out: str, held: tuple[str, ...], unheld: tuple[str, ...]
+) -> None:
+    """It names in plain what follows its pattern: `-f` itself would list that, FILE lacks it."""
+    header = replace(MASTER, hdfs_paths=(root,), hdfs_left_out=("/tmp", left_out))
+    found = question(facts(peer(), header=header), hdfs_paths=(*held, *unheld))
+    assert found.master.hdfs_absent == unheld
+
+
+@pytest.mark.parametrize(
     ("path", "above"),
     [
         ("/", ["/"]),
