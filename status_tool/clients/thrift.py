@@ -318,17 +318,22 @@ class _Scan:
     service: Any
 
     def answers(self, start: bytes) -> Iterator[list[Any]]:
-        """Yield answers; after a lost connection the next scan starts behind the last row: none is lost or repeated."""
-        tries = 0
+        """Yield answers; after a lost connection the next scan starts behind the last row: none is lost or repeated.
+
+        Over HTTP a second scanner has to see the end, too: another server may have answered to the first one's number.
+        """
+        tries = ends = 0
         gc.set_threshold(_COLLECT_AFTER)
         while True:
             try:
                 for items in self._once(start):
                     self._refuse_others(start, items)
-                    tries = 0
+                    tries = ends = 0
                     yield items
                     start = self._behind(items[-1].row)
-                return
+                ends += 1
+                if ends > self.endpoint.http:
+                    return
             except (*SERVER_ERRORS, *_TRANSPORT_ERRORS, ConnectionFailed) as error:
                 tries += 1
                 if tries >= SCAN_ATTEMPTS or _is_final(error):

@@ -51,6 +51,8 @@ class Handler:
         self.calls: list[str] = []
         self.restarts = 0
         """Before which call for rows the server is restarted, and others' scanners get the numbers of ours."""
+        self.ends = 0
+        """Before which call another server answers, where the scanners with the numbers of ours are at their end."""
         self.first = 0
         """Number of the first scanner."""
         self._positions: dict[int, int] = {}
@@ -69,6 +71,8 @@ class Handler:
             raise hbase.IOError(message="lease expired")
         if self.calls.count("rows") == self.restarts:
             self._positions = dict.fromkeys(self._positions, 0)
+        if self.calls.count("rows") == self.ends:
+            self._positions = dict.fromkeys(self._positions, self.rows)
         start = self._positions[scanner]
         self._positions[scanner] = min(self.rows, start + most)
         cells = {b"t:q": hbase.TCell(value=b"v", timestamp=7)}
@@ -242,8 +246,18 @@ def test_a_scanner_that_another_server_opened(serve: Callable[..., ThriftEndpoin
         if not is_other:
             assert len(list(scan(endpoint, "t", b"", None))) == 5
             continue
-        with pytest.raises(ConnectionFailed, match="scanner 5 after 9: it was restarted, or there are several"):
+        with pytest.raises(ConnectionFailed, match="scanner 7 after 11: it was restarted, or there are several"):
             list(scan(endpoint, "t", b"", None))
+
+
+@pytest.mark.parametrize("ends", [1, 2, 4])
+def test_the_end_of_another_servers_scan(
+    serve: Callable[..., ThriftEndpoint], handler: Handler, monkeypatch: pytest.MonkeyPatch, ends: int
+) -> None:
+    """Its scanners' numbers may be higher than those of the server before: only another scanner shows the end."""
+    monkeypatch.setattr(thrift, "SCAN_ROWS", 10)
+    handler.rows, handler.ends = 25, ends
+    assert len(list(scan(serve(http=True), "t", b"", None))) == 25
 
 
 def test_http(serve: Callable[..., ThriftEndpoint]) -> None:
