@@ -322,18 +322,19 @@ class _Scan:
 
         Over HTTP a second scanner has to see the end, too: another server may have answered to the first one's number.
         """
-        tries = ends = 0
+        tries, has_ended = 0, False
         gc.set_threshold(_COLLECT_AFTER)
         while True:
             try:
+                found = False
                 for items in self._once(start):
                     self._refuse_others(start, items)
-                    tries = ends = 0
+                    tries, found = 0, True
                     yield items
                     start = self._behind(items[-1].row)
-                ends += 1
-                if ends > self.endpoint.http:
+                if not self.endpoint.http or (has_ended and not found):
                     return
+                has_ended = not found
             except (*SERVER_ERRORS, *_TRANSPORT_ERRORS, ConnectionFailed) as error:
                 tries += 1
                 if tries >= SCAN_ATTEMPTS or _is_final(error):
@@ -374,12 +375,19 @@ class _Scan:
     def _once(self, start: bytes) -> Iterator[list[Any]]:
         """Yield the answers of one scanner, none of them empty.
 
-        Requests each answer before it yields the one before, so that the server reads while the caller works.
+        Requests each answer before it yields the one before, so that the server reads while the caller works. Over HTTP
+        a scanner gives one answer: the caller may work for so long that the next request goes to another server.
         """
         opened = connect(self.endpoint, service=self.service)
         try:
             client: _Client = opened.client
             scanner = self._opened(client, start)
+            if self.endpoint.http:
+                items = client.scannerGetList(scanner, SCAN_ROWS)
+                client.scannerClose(scanner)
+                if items:
+                    yield items
+                return
             ask = partial(client.ask, _NEXT, id=scanner, nbRows=SCAN_ROWS)
             ask()
             while items := client.answer(_NEXT):
