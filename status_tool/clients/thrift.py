@@ -320,18 +320,24 @@ class _Scan:
     service: Any
 
     def answers(self, start: bytes) -> Iterator[list[Any]]:
-        """Yield answers; after a lost connection the next scan starts behind the last row: none is lost or repeated."""
-        tries = 0
+        """Yield answers; after a lost connection the next scan starts behind the last row: none is lost or repeated.
+
+        Over HTTP a second scanner has to see the end, too: another server may have answered to the first one's number.
+        """
+        tries, has_ended = 0, False
         gc.set_threshold(_COLLECT_AFTER)
         while True:
             try:
+                found = False
                 for items in self._once(start):
                     self._refuse_others(start, items)
                     # Every answer is progress: a scan of hours may lose more than `SCAN_ATTEMPTS` connections.
-                    tries = 0
+                    tries, found = 0, True
                     yield items
                     start = self._behind(items[-1].row)
-                return
+                if not self.endpoint.http or (has_ended and not found):
+                    return
+                has_ended = not found
             except (*SERVER_ERRORS, *_TRANSPORT_ERRORS, ConnectionFailed) as error:
                 tries += 1
                 if tries >= SCAN_ATTEMPTS or _is_final(error):
@@ -378,6 +384,13 @@ class _Scan:
         try:
             client: _Client = opened.client
             scanner = self._opened(client, start)
+            if self.endpoint.http:
+                # One answer a scanner: urllib3 opens a connection that was idle anew, maybe to another Thrift server.
+                items = client.scannerGetList(scanner, SCAN_ROWS)
+                client.scannerClose(scanner)
+                if items:
+                    yield items
+                return
             ask = partial(client.ask, _NEXT, id=scanner, nbRows=SCAN_ROWS)
             ask()
             while items := client.answer(_NEXT):

@@ -51,6 +51,10 @@ class Handler:
         self.calls: list[str] = []
         self.restarts = 0
         """Before which call for rows the server is restarted, and others' scanners get the numbers of ours."""
+        self.ends = 0
+        """Before which call another server answers, where the scanners with the numbers of ours are at their end."""
+        self.idle = False
+        """True if another server answers after the first rows, where scanners with the numbers of ours are further."""
         self.first = 0
         """Number of the first scanner."""
         self._positions: dict[int, int] = {}
@@ -69,10 +73,15 @@ class Handler:
             raise hbase.IOError(message="lease expired")
         if self.calls.count("rows") == self.restarts:
             self._positions = dict.fromkeys(self._positions, 0)
+        if self.calls.count("rows") == self.ends:
+            self._positions = dict.fromkeys(self._positions, self.rows)
         start = self._positions[scanner]
         self._positions[scanner] = min(self.rows, start + most)
         cells = {b"t:q": hbase.TCell(value=b"v", timestamp=7)}
-        return [hbase.TRowResult(row=_key(n), columns=cells) for n in range(start, self._positions[scanner])]
+        found = [hbase.TRowResult(row=_key(n), columns=cells) for n in range(start, self._positions[scanner])]
+        if self.idle:
+            self.idle, self._positions = False, dict.fromkeys(self._positions, min(self.rows, start + 2 * most))
+        return found
 
     def scannerClose(self, scanner: int) -> None:
         self.calls.append("close")
@@ -237,13 +246,32 @@ def test_rows_of_another_scan(
 def test_a_scanner_that_another_server_opened(serve: Callable[..., ThriftEndpoint], handler: Handler) -> None:
     """Rows may be missing at the end of a scan whose calls reach two servers: each numbers its scanners from 0."""
     handler.rows, endpoint = 5, serve(http=True)
-    for first, is_other in ((7, False), (8, False), (3, True), (5, False)):
+    for first, is_other in ((7, False), (8, False), (3, True), (15, False)):
         handler.first = first
         if not is_other:
             assert len(list(scan(endpoint, "t", b"", None))) == 5
             continue
-        with pytest.raises(ConnectionFailed, match="scanner 5 after 9: it was restarted, or there are several"):
+        with pytest.raises(ConnectionFailed, match="scanner 9 after 13: it was restarted, or there are several"):
             list(scan(endpoint, "t", b"", None))
+
+
+@pytest.mark.parametrize("ends", [1, 2, 4])
+def test_the_end_of_another_servers_scan(
+    serve: Callable[..., ThriftEndpoint], handler: Handler, monkeypatch: pytest.MonkeyPatch, ends: int
+) -> None:
+    """Its scanners' numbers may be higher than those of the server before: only another scanner shows the end."""
+    monkeypatch.setattr(thrift, "SCAN_ROWS", 10)
+    handler.rows, handler.ends = 25, ends
+    assert len(list(scan(serve(http=True), "t", b"", None))) == 25
+
+
+def test_rows_that_another_servers_scan_passes_over(
+    serve: Callable[..., ThriftEndpoint], handler: Handler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A connection that was idle for long is opened anew, to whichever server."""
+    monkeypatch.setattr(thrift, "SCAN_ROWS", 10)
+    handler.rows, handler.idle = 45, True
+    assert [row for row, _ in scan(serve(http=True), "t", b"", None)] == [_key(number) for number in range(45)]
 
 
 def test_http(serve: Callable[..., ThriftEndpoint]) -> None:
