@@ -222,7 +222,8 @@ def endless(stations: Sequence[Station], returned: Iterable[str]) -> Iterator[st
 def along(route: Route, hops: Sequence[PathState]) -> PathState:
     """Return what the hops of a route prove together; `hops` are in the route's order.
 
-    The route is complete only if each hop is, and carries only what every hop ships.
+    The route is complete only if each hop is, and carries only what every hop ships: nothing stops at one of which that
+    is unknown, and nobody asked there for all that came.
     """
     carried, stopped = hops[0].carried, list[str]()
     for hop, judged in zip(route[1:], hops[1:], strict=True):
@@ -237,7 +238,11 @@ def along(route: Route, hops: Sequence[PathState]) -> PathState:
         why = f"{route[-1]} ships none of what could get there from {route[0].source}"
         return PathState(Reach.UNCONNECTED, None, (why,), carried, tuple(stopped))
     reach = _worst(hops)
-    reasons = (reason for judged in hops if judged.reach is not Reach.COMPLETE for reason in judged.reasons)
+    reasons = [reason for judged in hops if judged.reach is not Reach.COMPLETE for reason in judged.reasons]
+    unknown = [hop for hop, judged in zip(route, hops, strict=True) if judged.carried is None]
+    if reach is Reach.COMPLETE and unknown and len(hops) > 1:
+        reach = Reach.UNVERIFIABLE
+        reasons.append(f"{unknown[0]} ships a table whose descriptor is not known: run again")
     return PathState(reach, _weakest(hops), tuple(dict.fromkeys(reasons)), carried, tuple(stopped))
 
 

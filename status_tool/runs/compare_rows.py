@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from status_tool.clients.config import Settings
-from status_tool.clients.zookeeper import ZooKeeper
+from status_tool.clients.zookeeper import Peer, ZooKeeper
 from status_tool.digests.compare import Limits, Result, TableVerdict, compare, equal_at_once
 from status_tool.digests.counted import NOT_COUNTED, RowsCounted
 from status_tool.digests.differences import Difference, cell_in_words
@@ -33,6 +33,7 @@ from status_tool.gather.measured_queues import Measured, measure
 from status_tool.gather.queue_backlog import has_shipped, standing
 from status_tool.printable import counted, iso, printable_key
 from status_tool.rules.kept_proofs import KeptBaseline, proven_until, seen_of, shown_by
+from status_tool.rules.server_settings import peers_elsewhere
 from status_tool.runs.file_digests import FiledTable, compare_with_file, equal_to_file, filed_tables
 from status_tool.runs.question import Question
 from status_tool.runs.write import Say
@@ -80,8 +81,11 @@ class RowsAsked:
 class _Queues:
     """The master's queues for one peer, as often as they are looked at; several threads may."""
 
-    def __init__(self, master: Settings, peer_id: str) -> None:
+    def __init__(self, master: Settings, peer_id: str | None) -> None:
+        """Prepare to look. None: nobody knows which peer leads to the slave, so the queues of all of them count."""
         self._master, self._peer_id = master, peer_id
+        self._ids = frozenset[str]()
+        """Ids by which queues have been seen."""
         self._lock = threading.Lock()
         self._marks: list[tuple[float, Measured]] = []
         """Entries that they held earlier, of which not all is known to be shipped; in order."""
@@ -95,10 +99,10 @@ class _Queues:
         with self._lock, ZooKeeper(self._master.zookeeper()) as zookeeper:
             began = time.monotonic()
             measured = measure(self._master, zookeeper)
-            peers = [peer for peer in zookeeper.peers() if peer.id == self._peer_id]
+            peers = self._peers(zookeeper, measured)
             if not peers:
                 return self._until
-            passed = [at for at, mark in self._marks if has_shipped(mark, measured, self._peer_id)]
+            passed = [at for at, mark in self._marks if all(has_shipped(mark, measured, one.id) for one in peers)]
             if standing(measured, peers)["drained"]:
                 passed.append(began)
             self._until = max((self._until, *passed))
@@ -106,6 +110,15 @@ class _Queues:
             # Thinned out: a long backlog passes old ones first, and one with a server that is gone is never passed.
             self._marks = marks if len(marks) <= MOST_MARKS else [*marks[1:-1:2], marks[-1]]
             return self._until
+
+    def _peers(self, zookeeper: ZooKeeper, measured: Measured) -> list[Peer]:
+        """Return the peers whose queues count; none if one of them is gone, as HBase deletes its queues with it."""
+        if self._peer_id is not None:
+            return [peer for peer in zookeeper.peers() if peer.id == self._peer_id]
+        queues = measured.queues
+        ids = {queue.peer for queue in queues.queues} | {refs.peer for refs in queues.hfile_refs}
+        self._ids |= ids
+        return [Peer(one, "", True, 0) for one in sorted(ids)] if ids == self._ids else []
 
     def wait(self, wait_s: float, stop: threading.Event) -> bool:
         """Return True if everything appended before this call was applied within `wait_s`, unless `stop` is set."""
@@ -135,6 +148,8 @@ class RowComparison:
         """Prepare it. `rows` are the `server`, `table` and `digest` rows of FILE; `stop` withdraws all requests."""
         self._asked, self._slave, self._question, self._say, self._stop = asked, slave, question, say, stop
         self._known, self._wait_s = list(rows), max(DRAIN_S, wait_s)
+        self._is_elsewhere = any(peers_elsewhere(row for row in self._known if row["kind"] == "server"))
+        """True if the peer of the question may be one of before, and its queue none that counts."""
         self._way: _Way | None = None
         self._results: dict[str, Result] = {}
 
@@ -170,7 +185,7 @@ class RowComparison:
     def _by_file(self, tables: Sequence[str], counted: RowsCounted) -> _Way:
         question, stop = self._question, self._stop
         # FILE says what its rows were, and what was in its queues then.
-        drained = question.queues.left_bytes == 0
+        drained = question.queues.left_bytes == 0 and not self._is_elsewhere
         filed = filed_tables(row for row in self._known if row["kind"] == "digest")
         there = describe(self._slave, tables, self._say)
         _refuse_other("slave", there, question.slave)
@@ -191,7 +206,7 @@ class RowComparison:
 
     def _by_master(self, master: Settings, tables: Sequence[str], counted: RowsCounted) -> _Way:
         question, stop = self._question, self._stop
-        queues = _Queues(master, str(question.peer["id"]) if question.peer is not None else "")
+        queues = _Queues(master, None if question.peer is None or self._is_elsewhere else str(question.peer["id"]))
         drained = queues.wait(self._wait_s, stop)
         ours, theirs = describe_both(master, self._slave, tables, self._say)
         _refuse_other("master", ours, question.master)
@@ -285,7 +300,7 @@ def tables_in_doubt(question: Question, outcome: Outcome, every: bool) -> tuple[
 def _waiting_for_queues(tables: Iterable[str], outcome: Outcome) -> frozenset[str]:
     """Return the tables with entries that may still be in a queue: their rows may be equal now, and differ later."""
     groups = outcome.overview.groups
-    if any(group.code == "origin" for group in groups):
+    if any(group.code in ("origin", "peers-elsewhere") for group in groups):
         return frozenset(tables)
     accepted = outcome.hbase.accepted_tables if outcome.hbase is not None else ()
     named = {group.table for group in groups if group.code in _MAY_BE_QUEUED}

@@ -632,10 +632,10 @@ def _not_in_order(hop: Hop, judged: PathState) -> PathState:
     return dataclasses.replace(judged, reach=reach, reasons=(why, *judged.reasons))
 
 
-def _carried(master: ReadSide, hop: Hop, scope: Scope) -> Families:
-    """Return the families that the edge ships, by table."""
+def _carried(master: ReadSide, hop: Hop, scope: Scope) -> Families | None:
+    """Return the families that the edge ships, by table; None: unknown."""
     shipped = shipped_by(master.facts, hop.peer, scope)
-    return {table: frozenset(families) for table, families in shipped.items()}
+    return None if shipped is None else {table: frozenset(families) for table, families in shipped.items()}
 
 
 def _refuse_twice(stations: Sequence[Station]) -> None:

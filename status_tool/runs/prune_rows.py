@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from status_tool.clients.config import Settings
 from status_tool.clients.thrift import Cells, scan
 from status_tool.clients.zookeeper import ZooKeeper
-from status_tool.errors import StatusFileError, UsageError
+from status_tool.errors import ConfigurationError, StatusFileError, UsageError
 from status_tool.gather.measured_queues import queue_rows
 from status_tool.gather.snapshot import peer_rows, server_rows
 from status_tool.rules.kept_proofs import told_by_master
@@ -36,6 +36,7 @@ from status_tool.rules.pruning import (
 )
 from status_tool.rules.queue_proofs import known_writers
 from status_tool.rules.segments import Segment
+from status_tool.rules.server_settings import peers_elsewhere
 from status_tool.sources import codec
 from status_tool.sources.state_table import Barrier, KeyRange, StateTable, now_ms
 from status_tool.status_file.reader import StatusFile, open_status
@@ -88,6 +89,7 @@ def prune_rows(settings: Settings, request: PruneRequest) -> Pruned:
         state.require()
         is_slave = any(file.header.side == MASTER for file in files)
         pruner = _Pruner(settings, state, zookeeper, request, Pruned(SLAVE if is_slave else MASTER))
+        pruner.refuse_unknown_peers()
         if is_slave:
             pruner.as_slave(files)
         else:
@@ -147,6 +149,11 @@ class _Pruner:
         if not elsewhere:
             self._own_heads(lambda _: [Target(header.cluster_id, (), {})], peers)
         self._servers(peers, None if peers else set())
+
+    def refuse_unknown_peers(self) -> None:
+        """Raise `ConfigurationError` if the peers in ZooKeeper may be those of before."""
+        if elsewhere := next(peers_elsewhere(self._server_rows()), self.settings.peers_elsewhere):
+            raise ConfigurationError(f"the peers are not known ({elsewhere}), nor so which slaves need what would go")
 
     def _peers(self) -> list[PeerFacts]:
         """Return the peers that a verdict can concern."""

@@ -402,15 +402,18 @@ def _left_out(master: SideFacts, peer: PeerFacts) -> tuple[str, ...]:
     return tuple(sorted(table for table in master.tables if not ships(peer, table)))
 
 
-def shipped_by(master: SideFacts, peer_id: str, scope: Scope) -> Mapping[str, tuple[str, ...]]:
+def shipped_by(master: SideFacts, peer_id: str, scope: Scope) -> Mapping[str, tuple[str, ...]] | None:
     """Return the families in scope that a peer of the master ships, by table.
 
-    Raises `StatusFileError` if the master has no such peer any more.
+    None: it may ship others as well, of a table whose descriptor is not known, or of any if none is. Raises
+    `StatusFileError` if the master has no such peer any more.
     """
     peer = next((one for one in master.peers if str(one["id"]) == peer_id), None)
     if peer is None:
         raise StatusFileError(f"peer {safe(peer_id)} was removed while its cluster was read again: run again")
-    return _shipped(master, peer, scope)
+    holds, families = asked_filter(scope).holds, master.families
+    may_ship = (ships(peer, table) for table in master.tables if table not in families and holds(table))
+    return None if not families or any(may_ship) else _shipped(master, peer, scope)
 
 
 def _shipped(master: SideFacts, peer: PeerFacts, scope: Scope) -> dict[str, tuple[str, ...]]:

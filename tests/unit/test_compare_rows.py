@@ -15,6 +15,7 @@ import pytest
 
 from status_tool.clients.config import Settings
 from status_tool.clients.sitefiles import SiteConfig
+from status_tool.clients.zookeeper import Peer
 from status_tool.digests import families
 from status_tool.digests.compare import Result, TableVerdict
 from status_tool.digests.counted import NOT_COUNTED
@@ -24,6 +25,7 @@ from status_tool.digests.families import DescribedCluster, require_same_cluster
 from status_tool.digests.keys import Interval
 from status_tool.digests.requests import _Bell
 from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.gather.measured_queues import Measured
 from status_tool.runs import compare_rows
 from status_tool.runs.compare_rows import (
     RowComparison,
@@ -39,7 +41,9 @@ from status_tool.runs.compare_rows import (
 from status_tool.runs.file_digests import FiledTable
 from status_tool.runs.question import Question
 from status_tool.sources.meta import HostedRegion
+from status_tool.sources.replication_queues import Queue, Queues, Wal
 from status_tool.sources.state_table import StateTable, now_ms
+from status_tool.sources.wals import Extent
 from status_tool.vocabulary.codes import STREAM_CODES
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Group, HBaseOutcome, Outcome, Overview, Problem
@@ -120,6 +124,44 @@ def test_what_is_in_no_stream_waits_for_no_queue(code: str) -> None:
 
 def test_of_a_crashed_server_anything_may_be_in_a_queue() -> None:
     assert _waiting_for_queues(["a", "b"], outcome((None, "origin"), ("a", "emptied"))) == {"a", "b"}
+
+
+def test_of_peers_that_are_not_in_zookeeper_anything_may_be_in_a_queue() -> None:
+    assert _waiting_for_queues(["a", "b"], outcome((None, "peers-elsewhere"))) == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("storage", "left", "is_drained"),
+    [(None, 1, True), ("filesystem", 1, False), ("filesystem", 0, True), ("filesystem", None, False)],
+)
+def test_rows_wait_for_the_queues_of_peers_that_are_not_in_zookeeper(
+    monkeypatch: pytest.MonkeyPatch, storage: str | None, left: int | None, is_drained: bool
+) -> None:
+    """FILE has the peer of before, 1, and the slave is shipped what the queue of peer 2 holds; None: there is none."""
+    zookeeper = SimpleNamespace(peers=lambda: [Peer("1", "", True, 0)])
+    there = DescribedCluster(MASTER, "m", {})
+    name, holder = "host%2C16020%2C5.7", "host,16020,5"
+    queues = () if left is None else (Queue(holder, True, "2", (Wal(name, 10 - left),)),)
+    measured = Measured(1, Queues(queues, (), True), {name: Extent("/wal", 10)}, frozenset(), bulkload=False)
+    monkeypatch.setattr(compare_rows, "measure", lambda *_: measured)
+    monkeypatch.setattr(compare_rows, "ZooKeeper", lambda _: nullcontext(zookeeper))
+    monkeypatch.setattr(compare_rows, "describe_both", lambda *_: (there, there))
+    monkeypatch.setattr(compare_rows, "describe", lambda *_: there)
+    monkeypatch.setattr(compare_rows, "_refuse_other", lambda *_: None)
+    monkeypatch.setattr(compare_rows, "DRAIN_S", 0.0)
+    settings = {} if storage is None else {"hbase.replication.peer.storage.impl": storage}
+    server = {
+        "kind": "server",
+        "server": "a,1,1",
+        "role": "w",
+        "live": True,
+        "detail": json.dumps({"settings": settings}),
+    }
+    master = cast(Settings, SimpleNamespace(zookeeper=lambda: None))
+    asked = cast(Question, SimpleNamespace(**vars(question()), queues=SimpleNamespace(left_bytes=0)))
+    rows = RowComparison(RowsAsked(master), master, asked, [server], 0.0, lambda _: None, threading.Event())
+    assert rows._by_master(master, ["a"], NOT_COUNTED).drained is is_drained
+    assert rows._by_file(["a"], NOT_COUNTED).drained is (storage is None)
 
 
 def test_differing_cells_name_their_regions() -> None:

@@ -166,6 +166,16 @@ def test_a_path_carries_what_all_its_hops_ship() -> None:
     assert "peer 2 of b ships none" in none.reasons[0]
 
 
+def test_nothing_stops_where_nobody_knows_what_is_shipped() -> None:
+    """Nor is a path complete that has a hop of which that is unknown, although one hop alone is."""
+    doubt = along((AB, BC), [whole(t="f"), PathState(Reach.UNVERIFIABLE, None, ("not described",))])
+    assert (doubt.reach, doubt.reasons, doubt.stopped) == (Reach.UNVERIFIABLE, ("not described",), ())
+    unknown = PathState(Reach.COMPLETE, Evidence.EXACT)
+    both = along((AB, BC), [whole(t="f"), unknown])
+    assert (both.reach, "peer 2 of b ships a table whose descriptor" in both.reasons[0]) == (Reach.UNVERIFIABLE, True)
+    assert along((AB,), [unknown]).reach is Reach.COMPLETE
+
+
 def test_between_two_clusters_the_best_of_equal_paths_counts() -> None:
     """A path that is behind does no harm where another one has brought everything; else the worst counts."""
     assert between([behind(t="f"), whole(t="f")]).reach is Reach.COMPLETE

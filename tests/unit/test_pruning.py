@@ -15,7 +15,7 @@ from status_tool.clients.config import Settings, ThriftEndpoint
 from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.thrift import Cells
 from status_tool.clients.zookeeper import Peer
-from status_tool.errors import ConnectionFailed, StatusFileError, StatusToolError, UsageError
+from status_tool.errors import ConfigurationError, ConnectionFailed, StatusFileError, StatusToolError, UsageError
 from status_tool.rules.pruning import (
     Applied,
     Target,
@@ -518,6 +518,21 @@ def test_files_that_prove_nothing_here_are_refused(
     written(tmp_path / "hdfs", Header("slave", ONE, 5, 5, half="hdfs"), [])
     with pytest.raises(error, match=said):
         run(*(tmp_path / name for name in files))
+    assert here.steps == []
+
+
+@pytest.mark.parametrize("is_tracked", [True, False])
+def test_where_the_peers_are_not_in_zookeeper_nothing_goes(here: Table, tmp_path: Path, is_tracked: bool) -> None:
+    """Its peers are those of before, and a slave that one in the file system leads to may need every row."""
+    key = "hbase.replication.peer.storage.impl"
+    if is_tracked:
+        detail = json.dumps({"settings": {key: "filesystem"}}).encode()
+        here.store.rows[f"o{as_hex(2)}w".encode()][column(b"q")] = (detail, 7)
+    site = SiteConfig({} if is_tracked else {key: "filesystem"})
+    settings = Settings(site, "h:1", (), "h:2/hbase")
+    for file in (slave_file(tmp_path / "one"), master_file(tmp_path / "master")):
+        with pytest.raises(ConfigurationError, match="peers are not known"):
+            pruner.prune_rows(settings, pruner.PruneRequest((file,), 1000))
     assert here.steps == []
 
 

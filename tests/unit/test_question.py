@@ -62,6 +62,24 @@ def test_a_peer_that_is_removed_between_two_looks_is_told() -> None:
         shipped_by(SideFacts(Header("master", "m", 1, 1)), "9", Scope())
 
 
+@pytest.mark.parametrize(
+    ("rows", "tables", "shipped"),
+    [
+        ((table("a", f=1),), {"a"}, {"a": ("f",)}),
+        ((table("a", f=1),), {"a", "left_out"}, {"a": ("f",)}),
+        ((table("a", f=1),), {"a", "b"}, None),
+        ((table("a", f=1), {"kind": "table", "table": "b", "detail": "{}"}), {"a"}, None),
+        ((), set[str](), None),
+    ],
+)
+def test_of_a_table_without_a_descriptor_a_peer_ships_nobody_knows_what(
+    rows: tuple[Row, ...], tables: set[str], shipped: dict[str, tuple[str, ...]] | None
+) -> None:
+    """It would look like one that is not replicated, as if a path to others stopped there."""
+    master = facts(peer(exclude_table_cfs={"left_out": []}), *rows, region_tables=frozenset(tables))
+    assert shipped_by(master, "1", Scope()) == shipped
+
+
 def test_what_is_not_replicated_is_told_within_the_scope() -> None:
     found = question(facts(peer(), table("a", f=0), table("b", f=0)), Scope(tables=frozenset({"a"})))
     assert found.not_replicated == NotReplicated(("a",))
