@@ -31,7 +31,8 @@ _OWN_CODES = frozenset({"bulkload", "unstamped", "truncated", "content-changed",
 """Codes that make a region count although it has neither a stream nor a place in a replicated table."""
 _LOCAL_LOAD = (
     "with replication disabled for the load (disableReplication), or on its server when that was started"
-    " (hbase.replication.bulkload.enabled), so that no queue shows whether they reach a slave"
+    " (hbase.replication.bulkload.enabled), or right before its server crashed, so that no queue shows whether they"
+    " reach a slave"
 )
 _HOST_ORDER = (None, "untracked", "unhosted")
 

@@ -17,17 +17,25 @@ from status_tool.vocabulary.names import DROPS_LOADS_KEY, PEER_STORAGE_KEY
 from status_tool.vocabulary.schema import Row
 
 _OWN_CODE = {
-    MASTER: ("hbase.replication.source.service", "replication.replicationsource.implementation", "unreadable"),
+    MASTER: (
+        "hbase.replication.source.service",
+        "replication.replicationsource.implementation",
+        "hbase.hregion.impl",
+        "unreadable",
+    ),
     SLAVE: (
         "hbase.replication.sink.service",
         "hbase.replication.sink.walentrysinkfilter",
         "hbase.hregion.impl",
         "hbase.hstore.engine.class",
+        "hbase.hstore.defaultengine.compactor.class",
+        "hbase.hstore.defaultengine.storeflusher.class",
+        "hbase.regionserver.memstore.class",
         "hbase.regionserver.hlog.enabled",
         "unreadable",
     ),
 }
-"""By side, what decides which entries and cells of them are shipped and applied, and, by a crash, what stays."""
+"""By side, what decides which entries there are, which of their cells are shipped and applied, and what stays."""
 _COPROCESSORS = (
     "hbase.coprocessor.wal.classes",
     "hbase.coprocessor.regionserver.classes",

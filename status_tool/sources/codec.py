@@ -277,7 +277,7 @@ def contents(
     """Yield `fact` rows of `f` rows: only unusual facts; an ordinary region has none.
 
     `changed`: its store files changed beside the WAL, or it is open with a descriptor that replicates less (a master's)
-    or keeps less (a slave's) than its table's does; `bulkload`: a load that its server could no longer record.
+    or keeps less (a slave's) than its table's does; `localload`: a load that its server could no longer record.
     With `existing`, for a master: `content` of a region that is gone and had store files of replicated families.
     """
     first, names = "", frozenset[bytes]()
@@ -314,7 +314,7 @@ def contents(
         if (changed_ms := latest(life.changed_ms, lazy_ms, unread_ms)) is not None:
             yield base | {"state": FactState.CHANGED, "write_ms": changed_ms}
         if existing and life.loaded_ms is not None:
-            yield base | {"state": FactState.BULK_LOAD, "write_ms": life.loaded_ms}
+            yield base | {"state": FactState.LOCAL_LOAD, "write_ms": life.loaded_ms}
         for tail in life.tails:
             if existing and tail.origin in existing.crashed:
                 found = {"origin": tail.origin, "seq": tail.last, "write_ms": tail.found_ms}

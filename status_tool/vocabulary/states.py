@@ -21,7 +21,7 @@ class FactState(StrEnum):
 
     BULK_LOAD = "bulkload"
     LOCAL_LOAD = "localload"
-    """A bulk load with replication switched off."""
+    """A bulk load with replication switched off, or of which nobody has recorded that it was on."""
     SPLIT = "split"
     MERGE = "merge"
     CONTENT = "content"

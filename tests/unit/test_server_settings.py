@@ -50,7 +50,15 @@ def notices_of(outcome: Outcome) -> str:
 
 @pytest.mark.parametrize(
     ("side", "key"),
-    [("slave", FILTER), ("slave", "hbase.replication.sink.service"), ("master", "hbase.replication.source.service")],
+    [
+        ("slave", FILTER),
+        ("slave", "hbase.replication.sink.service"),
+        ("slave", "hbase.hstore.defaultengine.compactor.class"),
+        ("slave", "hbase.hstore.defaultengine.storeflusher.class"),
+        ("slave", "hbase.regionserver.memstore.class"),
+        ("master", "hbase.replication.source.service"),
+        ("master", "hbase.hregion.impl"),
+    ],
 )
 def test_nothing_is_complete_where_other_code_replicates(side: str, key: str) -> None:
     """A sink filter skips entries: where holes are excused, nothing would show it."""

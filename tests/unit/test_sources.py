@@ -452,6 +452,15 @@ def test_what_a_crashed_server_wrote_last_is_told_until_it_is_pruned(crashed: fr
     assert found == ([told] if crashed else [])
 
 
+@pytest.mark.parametrize(("closed", "loaded"), [("", True), ('"c":19,', False)])
+def test_a_load_of_a_master_that_its_crashed_server_could_not_record(closed: str, loaded: bool) -> None:
+    """Nobody knows whether it was to be replicated: an empty hfile-refs, and a drained queue, tell nothing of it."""
+    earlier = f'{{"o":2,"t":7,"s":12,{closed}"r":["f"],"a":{{}},"b":{{"f":[1,5,0,0]}}}}'
+    later = '{"o":15,"t":20,"s":15,"r":["f"],"a":{"f":[2,9,0,1]},"b":{"f":[2,9,0,1]}}'
+    found = contents(held_by(earlier, later), codec.Existing(codec.packed(["00"]), 1_000))
+    assert [(row["state"], row["write_ms"]) for row in found] == [("localload" if loaded else "changed", 20)]
+
+
 @pytest.mark.parametrize(("region_id", "changed_ms"), [(99, None), (100, 7), (None, None)])
 def test_a_region_of_a_master_that_no_tracker_has_seen_begin(region_id: int | None, changed_ms: int | None) -> None:
     """It is named if it was created when all servers are said to have had the tracker."""

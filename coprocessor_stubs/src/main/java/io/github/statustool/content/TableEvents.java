@@ -35,6 +35,7 @@ public final class TableEvents {
   private final Map<String, Event> arrivals = new ConcurrentHashMap<>();
   private final Map<String, Event> emptied = new ConcurrentHashMap<>();
   private final Map<String, OpenRegion> openedRegions = new HashMap<>();
+  /** By table and family, the lowest scope of regions that were open since one was opened last. */
   private final Map<String, Map<String, Integer>> scopes = new HashMap<>();
 
   /**
@@ -71,6 +72,7 @@ public final class TableEvents {
   public void regions(Collection<OpenRegion> open) {
     Map<String, OpenRegion> before = new HashMap<>(openedRegions);
     openedRegions.clear();
+    before.values().forEach(region -> scopes.merge(region.table, region.scopes, TableEvents::lowest));
     for (OpenRegion region : open) {
       openedRegions.put(region.name, region);
       OpenRegion known = before.get(region.name);
@@ -92,6 +94,19 @@ public final class TableEvents {
   void born(String table, long regionId) {
     note(new Event(table, TableEventRow.BORN_MS, regionId, regionId));
     note(new Event(table, TableEventRow.FIRST_BORN_MS, regionId, TableEventRow.EARLIEST_WINS - regionId));
+  }
+
+  /**
+   * Returns the lower scope of each family. A region keeps those that it was opened with while others open with new ones
+   * (HBase 2.6 need not open regions anew): what was written to it until it closes, for its split, say, counts as well.
+   */
+  private static Map<String, Integer> lowest(Map<String, Integer> one, Map<String, Integer> other) {
+    if (one.equals(other)) {
+      return one;
+    }
+    Map<String, Integer> lowest = new HashMap<>(one);
+    other.forEach((family, scope) -> lowest.merge(family, scope, Math::min));
+    return lowest;
   }
 
   private void opened(OpenRegion region) {

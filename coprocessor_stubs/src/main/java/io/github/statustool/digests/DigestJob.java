@@ -71,12 +71,11 @@ final class DigestJob {
 
   /** Reads the request and its next page, and reports progress. */
   void refresh(RequestTable table, long now) throws IOException {
-    if (now - aliveAt > ABANDONED_MS) {
-      over = true;
-    }
     if (over || now < refreshAt) {
       return;
     }
+    // Unless there is a new heartbeat: slices of other requests may have taken that long since the last look.
+    over = now - aliveAt > ABANDONED_MS;
     StoredRow row = table.get(key(RequestRow.TYPE, ""));
     byte[] requested = row.value(RequestRow.REQUEST);
     if (requested == null || row.value(RequestRow.WITHDRAWN) != null) {
@@ -86,6 +85,7 @@ final class DigestJob {
     if (!Arrays.equals(heartbeat, row.value(RequestRow.HEARTBEAT))) {
       heartbeat = row.value(RequestRow.HEARTBEAT);
       aliveAt = now;
+      over = false;
     }
     if (request == null) {
       request = parsed(requested);

@@ -5,6 +5,8 @@ import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.coprocessor.CoprocessorHost;
+import org.apache.hadoop.hbase.regionserver.DefaultStoreEngine;
+import org.apache.hadoop.hbase.regionserver.HStore;
 import org.apache.hadoop.hbase.regionserver.StoreEngine;
 import org.apache.hadoop.hbase.replication.regionserver.HBaseInterClusterReplicationEndpoint;
 import org.apache.hadoop.hbase.replication.regionserver.WALEntrySinkFilter;
@@ -37,7 +39,10 @@ public final class ServerSettings {
       WALEntrySinkFilter.WAL_ENTRY_FILTER_KEY,
       SOURCE,
       HConstants.REGION_IMPL,
-      StoreEngine.STORE_ENGINE_CLASS_KEY);
+      StoreEngine.STORE_ENGINE_CLASS_KEY,
+      DefaultStoreEngine.DEFAULT_COMPACTOR_CLASS_KEY,
+      DefaultStoreEngine.DEFAULT_STORE_FLUSHER_CLASS_KEY,
+      HStore.MEMSTORE_CLASS_NAME);
   private static final String HBASE_PACKAGE = "org.apache.hadoop.hbase.";
   private static final String OWN_PACKAGE = "io.github.statustool.";
 

@@ -154,6 +154,23 @@ class TableEventsTest {
     assertEquals(Set.of(), written());
   }
 
+  /** HBase 2.6 alters a table without opening its regions anew if it is told so; a split is no opening of the parent. */
+  @Test
+  void aFamilyIsReplicatedFromTheTimeOnWhenTheLastRegionWithTheOldDescriptorWasSplit() {
+    events.regions(List.of(open("parent", 5, 5, "f", "l0")));
+    events.regions(List.of(open("parent", 5, 6, "f", "l0"), open("moved", 9, 6, "f", "l")));
+    assertEquals(Set.of("nt gl 6@6"), written());
+    events.regions(List.of(open("parent", 5, 7, "f", "l0"), open("moved", 9, 7, "f", "l")));
+    events.regions(List.of(open("parent", 5, 8, "f", "l0"), open("moved", 9, 8, "f", "l"))); // closed, and listed again
+    events.regions(List.of(open("moved", 9, 9, "f", "l")));
+    events.regions(List.of(open("moved", 9, 10, "f", "l")));
+    assertEquals(Set.of(), written());
+    events.regions(List.of(open("moved", 9, 11, "f", "l"), open("daughter", 12, 11, "f", "l")));
+    assertEquals(Set.of("nt gl 11@11"), written());
+    events.regions(List.of(open("moved", 9, 12, "f", "l"), open("other", 7, 12, "f", "l")));
+    assertEquals(Set.of(), written(), "all have the new one");
+  }
+
   @Test
   void aTableThatLostItsRowsInTheStateTableIsWrittenAgain() {
     events.arrived("t", 50);

@@ -194,6 +194,18 @@ class DigestJobTest {
     assertTrue(other.isOver());
   }
 
+  /** A server digests a slice of each of four requests in turn, for ten seconds each where the rate is low. */
+  @Test
+  void aRequestWhoseHeartbeatWasNotLookedAtForLongIsNotAbandoned() throws IOException {
+    putRequest();
+    job.refresh(table, 0);
+    store(RequestRow.TYPE + HEX, RequestRow.HEARTBEAT, Bytes.toBytes(10L));
+    job.refresh(table, 40_000);
+    assertFalse(job.isOver());
+    job.refresh(table, 80_000);
+    assertTrue(job.isOver());
+  }
+
   @Test
   void laterPagesAreReadOneAfterAnother() throws IOException {
     putRequest();

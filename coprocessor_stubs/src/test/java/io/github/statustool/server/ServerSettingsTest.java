@@ -55,13 +55,24 @@ class ServerSettingsTest {
     conf.set("replication.replicationsource.implementation", "com.x.Source");
     conf.set("hbase.hregion.impl", "com.x.Region");
     conf.set("hbase.hstore.engine.class", "com.x.Engine");
+    conf.set("hbase.hstore.defaultengine.compactor.class", "com.x.Compactor");
+    conf.set("hbase.hstore.defaultengine.storeflusher.class", "com.x.Flusher");
+    conf.set("hbase.regionserver.memstore.class", "com.x.MemStore");
     assertEquals("{\"replication.replicationsource.implementation\":\"com.x.Source\","
-        + "\"hbase.hregion.impl\":\"com.x.Region\",\"hbase.hstore.engine.class\":\"com.x.Engine\"," + CODEC,
+        + "\"hbase.hregion.impl\":\"com.x.Region\",\"hbase.hstore.engine.class\":\"com.x.Engine\","
+        + "\"hbase.hstore.defaultengine.compactor.class\":\"com.x.Compactor\","
+        + "\"hbase.hstore.defaultengine.storeflusher.class\":\"com.x.Flusher\","
+        + "\"hbase.regionserver.memstore.class\":\"com.x.MemStore\"," + CODEC,
         ServerSettings.json(conf));
     conf.set("replication.replicationsource.implementation",
         "org.apache.hadoop.hbase.replication.regionserver.ReplicationSource");
     conf.set("hbase.hregion.impl", "org.apache.hadoop.hbase.regionserver.HRegion");
     conf.set("hbase.hstore.engine.class", "org.apache.hadoop.hbase.regionserver.StripeStoreEngine");
+    conf.set("hbase.hstore.defaultengine.compactor.class",
+        "org.apache.hadoop.hbase.regionserver.compactions.DefaultCompactor");
+    conf.set("hbase.hstore.defaultengine.storeflusher.class",
+        "org.apache.hadoop.hbase.regionserver.DefaultStoreFlusher");
+    conf.set("hbase.regionserver.memstore.class", "org.apache.hadoop.hbase.regionserver.CompactingMemStore");
     assertEquals("{" + CODEC, ServerSettings.json(conf));
   }
 
