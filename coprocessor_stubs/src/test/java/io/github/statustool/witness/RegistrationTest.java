@@ -40,7 +40,7 @@ class RegistrationTest {
 
   private void start(int port) throws Exception {
     ensemble = ServerCnxnFactory.createFactory(port, 10);
-    ensemble.startup(new ZooKeeperServer(folder.resolve("zk").toFile(), folder.resolve("zk").toFile(), 500));
+    ensemble.startup(new ZooKeeperServer(folder.resolve("zk").toFile(), folder.resolve("zk").toFile(), 3000));
     configuration.set(HConstants.ZOOKEEPER_QUORUM, "localhost");
     configuration.setInt(HConstants.ZOOKEEPER_CLIENT_PORT, ensemble.getLocalPort());
     configuration.set(HConstants.ZOOKEEPER_ZNODE_PARENT, "/witness");
