@@ -26,24 +26,31 @@ public final class MetaLineage {
   public void read(WALEdit edit, long writeTime) throws IOException {
     for (Cell cell : edit.getCells()) {
       if (CellUtil.matchingFamily(cell, HConstants.CATALOG_FAMILY) && CellUtil.isPut(cell)) {
-        read(cell, writeTime);
+        read(edit, cell, writeTime);
       }
     }
   }
 
-  private void read(Cell cell, long writeTime) throws IOException {
+  private void read(WALEdit edit, Cell cell, long writeTime) throws IOException {
     if (isSplit(cell)) {
-      splitParent(CellUtil.cloneRow(cell), writeTime);
-      child(RegionInfo.parseFromOrNull(cell.getValueArray(), cell.getValueOffset(), cell.getValueLength()), writeTime);
+      RegionInfo daughter =
+          RegionInfo.parseFromOrNull(cell.getValueArray(), cell.getValueOffset(), cell.getValueLength());
+      if (daughter != null && isWritten(edit, daughter)) {
+        splitParent(CellUtil.cloneRow(cell), writeTime);
+        facts.child(daughter.getEncodedName(), daughter.getTable().getNameAsString(), writeTime);
+      }
     } else if (isMerge(cell)) {
       mergeParent(cell, writeTime);
     }
   }
 
-  private void child(RegionInfo region, long writeTime) {
-    if (region != null) {
-      facts.child(region.getEncodedName(), region.getTable().getNameAsString(), writeTime);
-    }
+  /**
+   * Returns true if the edit writes the daughter's row as well, as that of a split does. HBase also writes the row of a
+   * parent alone, when it restores a snapshot from right after a split: then the daughters' files are the snapshot's.
+   */
+  private static boolean isWritten(WALEdit edit, RegionInfo daughter) {
+    return edit.getCells().stream()
+        .anyMatch(cell -> CellUtil.isPut(cell) && CellUtil.matchingRows(cell, daughter.getRegionName()));
   }
 
   private static boolean isSplit(Cell cell) {

@@ -97,8 +97,9 @@ public final class TableEvents {
   }
 
   /**
-   * Returns the lower scope of each family. A region keeps those that it was opened with while others open with new ones
-   * (HBase 2.6 need not open regions anew): what was written to it until it closes, for its split, say, counts as well.
+   * Returns the lower scope of each family. A region keeps those that it was opened with while others open with new
+   * ones (HBase 2.6 need not open regions anew): what was written to it until it closes, for its split, say, counts as
+   * well.
    */
   private static Map<String, Integer> lowest(Map<String, Integer> one, Map<String, Integer> other) {
     if (one.equals(other)) {

@@ -60,13 +60,24 @@ class MetaLineageTest {
     Map<String, RegionFacts.Fact> found = read(
         put(whole.getRegionName(), "regioninfo", RegionInfo.toByteArray(whole)),
         put(whole.getRegionName(), "splitA", RegionInfo.toByteArray(low)),
-        put(whole.getRegionName(), "splitB", RegionInfo.toByteArray(high)));
+        put(whole.getRegionName(), "splitB", RegionInfo.toByteArray(high)),
+        put(low.getRegionName(), "regioninfo", RegionInfo.toByteArray(low)),
+        put(high.getRegionName(), "regioninfo", RegionInfo.toByteArray(high)));
     assertEquals(3, found.size());
     assertParent(whole, "split", found.get(whole.getEncodedName()));
     for (RegionInfo daughter : List.of(low, high)) {
       assertEquals(1005, found.get(daughter.getEncodedName()).bornTime);
       assertNull(found.get(daughter.getEncodedName()).lineage);
     }
+  }
+
+  /** Else the daughters would open with the snapshot's files as if these were their parent's. */
+  @Test
+  void aSplitThatARestoredSnapshotTellsOfIsNone() throws IOException {
+    assertTrue(read(
+        put(whole.getRegionName(), "regioninfo", RegionInfo.toByteArray(whole)),
+        put(whole.getRegionName(), "splitA", RegionInfo.toByteArray(low)),
+        put(whole.getRegionName(), "splitB", RegionInfo.toByteArray(high))).isEmpty());
   }
 
   @Test
