@@ -102,7 +102,7 @@ class Journal:
             _touch(path)
             self._db = _connect(path)
             self._db.execute("pragma locking_mode = exclusive")
-            # In this mode SQLite keeps a lock beyond the commit, but takes it at the first write: this takes it at once.
+            # In this mode SQLite keeps a lock beyond the commit, but takes it at the first write: take it now.
             self._db.execute("begin exclusive")
             self._db.commit()
             # It only saves work: what is lost in a power failure is read again.
