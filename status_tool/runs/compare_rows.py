@@ -93,8 +93,10 @@ class _Queues:
         Raises `ConnectionFailed`.
         """
         with self._lock, ZooKeeper(self._master.zookeeper()) as zookeeper:
+            # Before the look: of what is appended during it nothing is known.
             began = time.monotonic()
             measured = measure(self._master, zookeeper)
+            # After the queues: HBase deletes them with their peer, and then their absence proves nothing.
             peers = [peer for peer in zookeeper.peers() if peer.id == self._peer_id]
             if not peers:
                 return self._until
@@ -143,6 +145,8 @@ class RowComparison:
         tables = tuple(sorted(self._question.shipped))
         if tables and self._question.peer is not None:
             self._way = self._way_to(tables, counted)
+            # Only an outcome tells of which tables something may be queued: if anything may, `proofs` compares the
+            # others.
             self._compare(self._way, tables if self._way.drained else ())
 
     def proofs(self, outcome: Outcome, counted: RowsCounted = NOT_COUNTED) -> RowProofs:
@@ -170,6 +174,7 @@ class RowComparison:
     def _by_file(self, tables: Sequence[str], counted: RowsCounted) -> _Way:
         question, stop = self._question, self._stop
         # FILE says what its rows were, and what was in its queues then.
+        # None, where a length is unknown, is not drained.
         drained = question.queues.left_bytes == 0
         filed = filed_tables(row for row in self._known if row["kind"] == "digest")
         there = describe(self._slave, tables, self._say)
@@ -192,6 +197,7 @@ class RowComparison:
     def _by_master(self, master: Settings, tables: Sequence[str], counted: RowsCounted) -> _Way:
         question, stop = self._question, self._stop
         queues = _Queues(master, str(question.peer["id"]) if question.peer is not None else "")
+        # Before the slave digests anything: what is still in a queue may change rows that are equal now.
         drained = queues.wait(self._wait_s, stop)
         ours, theirs = describe_both(master, self._slave, tables, self._say)
         _refuse_other("master", ours, question.master)
@@ -226,6 +232,7 @@ class RowComparison:
 
 def _glance(way: _Way, tables: Sequence[str]) -> dict[str, Result]:
     """Return the first look at many tables. If it fails, each is compared and reported by itself."""
+    # `_at_once` compares so few in one go, and says what is wrong with each.
     if len(tables) <= AT_ONCE:
         return {}
     try:
@@ -318,6 +325,7 @@ def _at_once(
         try:
             return dict(zip(tables, pool.map(one, tables), strict=True))
         except BaseException:
+            # First: `ThreadPoolExecutor.__exit__` waits for the threads, which end by it.
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -122,6 +122,7 @@ def gather(settings: Settings, request: Request, say: Say, scratch: Scratch, *, 
 
 
 def _write_near(gathered: Snapshot, near: Path, most: int | None) -> None:
+    # The rows of the round before must not pass for those of this one (`is_near`).
     near.unlink(missing_ok=True)
     part, rows = near.with_suffix(".part"), 0
     with (
@@ -133,6 +134,7 @@ def _write_near(gathered: Snapshot, near: Path, most: int | None) -> None:
             rows += batch.num_rows
             if most is not None and rows > most:
                 return
+    # Only a whole file gets the name by which `is_near` goes.
     part.rename(near)
 
 
