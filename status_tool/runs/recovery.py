@@ -171,6 +171,7 @@ def find_point(settings: Settings, asked: PointAsked, say: Say) -> RecoveryPoint
     table = PublishedTable(settings.thrift(), settings.status_table)
     table.require()
     read_ms = now_ms()
+    # Before the slave is read: no file may be newer than the rows that judge it.
     published = table.published()
     slave_id = own_cluster_id(settings)
     files = of_one_master(published, slave_id, asked.master_cluster_id, "--master-cluster ID")
