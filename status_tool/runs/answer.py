@@ -66,6 +66,7 @@ class Comparison:
         try:
             outcome = self._outcome(spark, say, last)
         except Exception as error:
+            # First: a file that was replaced explains the error better than Spark does.
             self._refuse_others()
             if (clear := spark_source.explain(error)) is not None:
                 raise clear from None
@@ -121,6 +122,7 @@ def _within(rows: DataFrame, question: Question) -> DataFrame:
     """
     if not question.path_regexes:
         return rows
+    # A file that cannot be read keeps the length of its listing; the row of a folder has none.
     is_unlisted = (F.col("state") == FileState.UNREADABLE) & F.col("length").isNull()
     inside = is_unlisted & _matches(question.above_regexes)
     return rows.where((F.col("kind") != "file") | _matches(question.path_regexes) | inside)
@@ -141,4 +143,5 @@ def _without(rows: DataFrame, question: Question) -> DataFrame:
     left_out = _matches(question.excluded_regexes)
     for named in question.named:
         left_out = left_out & ~(_matches([named.files]) & ~_matches(named.left_out))
+    # In SQL the opposite of null is null, and `where` drops it.
     return rows.where((F.col("kind") != "file") | F.col("path").isNull() | ~left_out)

@@ -53,7 +53,7 @@ class Check:
     for_report: bool = False
     """True if the overview includes the servers and the map of regions."""
     rows: RowsAsked | None = None
-    """True if the rows themselves settle what streams leave in doubt."""
+    """The comparison of rows that settles what streams leave in doubt; None: rows are not compared."""
     records_words: bool = True
     """True if the slave is to keep what `--since` accepts, for later checks."""
     sample_s: float = 0.0

@@ -97,8 +97,10 @@ class _Queues:
         Raises `ConnectionFailed`.
         """
         with self._lock, ZooKeeper(self._master.zookeeper()) as zookeeper:
+            # Before the look: of what is appended during it nothing is known.
             began = time.monotonic()
             measured = measure(self._master, zookeeper)
+            # After the queues: HBase deletes them with their peer, and then their absence proves nothing.
             peers = self._peers(zookeeper, measured)
             if not peers:
                 return self._until
@@ -158,6 +160,8 @@ class RowComparison:
         tables = tuple(sorted(self._question.shipped))
         if tables and self._question.peer is not None:
             self._way = self._way_to(tables, counted)
+            # Only an outcome tells of which tables something may be queued: if anything may, `proofs` compares the
+            # others.
             self._compare(self._way, tables if self._way.drained else ())
 
     def proofs(self, outcome: Outcome, counted: RowsCounted = NOT_COUNTED) -> RowProofs:
@@ -185,6 +189,7 @@ class RowComparison:
     def _by_file(self, tables: Sequence[str], counted: RowsCounted) -> _Way:
         question, stop = self._question, self._stop
         # FILE says what its rows were, and what was in its queues then.
+        # None, where a length is unknown, is not drained.
         drained = question.queues.left_bytes == 0 and not self._is_elsewhere
         filed = filed_tables(row for row in self._known if row["kind"] == "digest")
         there = describe(self._slave, tables, self._say)
@@ -207,6 +212,7 @@ class RowComparison:
     def _by_master(self, master: Settings, tables: Sequence[str], counted: RowsCounted) -> _Way:
         question, stop = self._question, self._stop
         queues = _Queues(master, None if question.peer is None or self._is_elsewhere else str(question.peer["id"]))
+        # Before the slave digests anything: what is still in a queue may change rows that are equal now.
         drained = queues.wait(self._wait_s, stop)
         ours, theirs = describe_both(master, self._slave, tables, self._say)
         _refuse_other("master", ours, question.master)
@@ -241,6 +247,7 @@ class RowComparison:
 
 def _glance(way: _Way, tables: Sequence[str]) -> dict[str, Result]:
     """Return the first look at many tables. If it fails, each is compared and reported by itself."""
+    # `_at_once` compares so few in one go, and says what is wrong with each.
     if len(tables) <= AT_ONCE:
         return {}
     try:
@@ -333,6 +340,7 @@ def _at_once(
         try:
             return dict(zip(tables, pool.map(one, tables), strict=True))
         except BaseException:
+            # First: `ThreadPoolExecutor.__exit__` waits for the threads, which end by it.
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise

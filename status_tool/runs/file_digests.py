@@ -149,6 +149,7 @@ def _described(cluster: DescribedCluster, table: str, peers: Sequence[PeerFacts]
 def _digested(
     cluster: DescribedCluster, hows: Mapping[str, Comparable], counted: RowsCounted, stop: threading.Event | None
 ) -> Iterator[NewRow]:
+    # The key is drawn after the rows were written: nobody can have chosen two contents with one sum.
     asked = Query({table: how.families for table, how in hows.items()}, os.urandom(16), now_ms())
     with Requests(cluster.settings, asked, stop) as requests:
         parts = tiles(hows, ((one.table, one.start) for one in requests.regions()))
@@ -192,6 +193,7 @@ def _filed(table: str, rows: Sequence[Row], is_whole: bool) -> FiledTable | None
         if not all(fits(detail, _DETAIL) and _are_rules(detail["families"].values()) for detail in details):
             return None
         shared = {name: details[0][name] for name in ("key", "cut_ms", "horizon_ms", "families")}
+        # One request repeats all ranges on the slave, and a request has one key, one cut, and one rule for a family.
         if any({name: detail[name] for name in shared} != shared for detail in details):
             return None
         contents = [tuple(int(part, 16) for part in detail["sums"].split(",")) for detail in details]
@@ -204,6 +206,7 @@ def _filed(table: str, rows: Sequence[Row], is_whole: bool) -> FiledTable | None
     except (ValueError, TypeError, KeyError):
         return None
     starts = sorted(interval.start for interval in ranges)
+    # A table with a gap between its ranges would count as equal, with rows that nobody has compared.
     if len(key) != 16 or (is_whole and sorted(ranges) != cut(Interval(b"", b""), starts)):
         return None
     return FiledTable(table, key, shared["cut_ms"], shared["horizon_ms"], families, ranges)
@@ -229,6 +232,7 @@ def compare_with_file(
     waiting, numbers, total = set(filed.ranges), iter(range(1 << 31)), Sums()
     with Requests(slave.settings, asked, stop) as requests:
         while waiting:
+            # `Requests.ask` takes no number twice: a late answer to the turn before must not count in this one.
             parts = dict(zip(numbers, (TableRange(filed.table, one) for one in sorted(waiting)), strict=False))
             answered = requests.ask(parts, counted)
             if answered.unanswered:
@@ -257,6 +261,7 @@ def equal_to_file(
     lasting = [one for one in filed if one.unfit is None]
     by_request: dict[tuple[bytes, int], list[FiledTable]] = {}
     for one in lasting:
+        # A request has one key and one cut, and `run -m` may have made several.
         by_request.setdefault((one.key, one.cut_ms), []).append(one)
     for (key, cut_ms), tables in by_request.items():
         families = {one.table: one.families for one in tables}

@@ -56,6 +56,7 @@ class LiveMaster(Master):
 
     def look(self) -> Look:
         """Run a whole `run -m` into a file of its own."""
+        # The file of the round before has been compared. An `ExitStack` can be filled again after `close`.
         self._files.close()
         base = self.file
         with ZooKeeper(self._settings.zookeeper()) as zookeeper:
@@ -74,6 +75,7 @@ class LiveMaster(Master):
             following=True,
         )
         written = write_side(self._settings, request, path, self._shown.say)
+        # Without a key: this process has just written the file, into a folder of its own.
         fresh = self._files.enter_context(open_status(path, require_side=MASTER))
         queues = tuple(_details(row for batch in fresh.rows({"queue"}) for row in batch.to_pylist()))
         return Look(MasterSide(fresh, with_files_of(written.header, base.header), base.file), queues, left_open=True)
@@ -184,4 +186,5 @@ def with_files_of(fresh: Header, file: Header) -> Header:
 
 
 def _details(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    # The row without a name sums up all queues (`Measured.summary`).
     return (json.loads(row["detail"]) for row in rows if row.get("name") is not None)

@@ -122,6 +122,7 @@ class ReadSide:
     def opened(self) -> Iterator[StatusFile]:
         """Open the file. Raises `StatusFileError` unless it is the one that was read, and stays it."""
         with open_status(self.file, key=self.key) as status:
+            # The files of rounds lie in this process's own folder, where nobody replaces them.
             if self.round_number is None and status.header != self.header:
                 raise StatusFileError(f"{safe(str(self.file))} was replaced while the paths were checked: run again")
             yield status
@@ -193,7 +194,7 @@ class PathsFound:
     notices: tuple[str, ...]
     cut_ms: int
     written: Mapping[str, Mapping[str, tuple[WrittenBy, ...]]] = field(default_factory=dict)
-    """Return who wrote to each cluster, by cluster and table."""
+    """Who wrote to each cluster, by cluster and table."""
     lost: Mapping[str, Mapping[str, Mapping[str, Holding]]] = field(default_factory=dict)
     """By cluster that could not be reached, by table, and by each other cluster, what is there of it."""
 
@@ -212,7 +213,9 @@ def check_paths(asked: PathsAsked, say: Say) -> PathsFound:
         no_token_left(),
     ):
         desk = _Desk(asked, folder, say)
+        # Before the clusters: a file that is refused ends the run, and no barrier has been put in vain.
         desk.open_files()
+        # The JVM takes seconds to start: the clusters are read meanwhile.
         first = pool.submit(desk.read_first)
         with spark_session(asked.spark_master, asked.spark_conf, small=True, is_last=True):
             first.result()
@@ -264,6 +267,7 @@ class _Desk:
         """
         live = [cluster.name for cluster in self._asked.clusters if cluster.settings is not None]
         self.read(MASTER, 0, live)
+        # A cluster that did not answer would only be waited for again.
         self.read(SLAVE, 0, [name for name in live if (name, MASTER) not in self.failures])
 
     def read(self, side: str, number: int, names: Iterable[str]) -> None:
@@ -420,6 +424,7 @@ class _Search:
         number = 0
         while more := {route: hop for route in routes if (hop := self._next(route, rounds[route])) is not None}:
             number += 1
+            # In the order of `read_first`, for the same reason.
             self.desk.read(MASTER, number, {hop.source for hop in more.values()})
             self.desk.read(SLAVE, number, {hop.target for hop in more.values()})
             self._check(dict.fromkeys(more.values()), number)
@@ -436,6 +441,7 @@ class _Search:
                 return None
             hop, slave = route[len(rounds)], self._slave(route[len(rounds)].source, rounds[-1])
             later = [at for (name, at), look in self.desk.masters.items() if name == hop.source and look.follows(slave)]
+            # A round that another route has needed may do.
             if usable := [at for at in sorted(later) if at >= rounds[-1] and (hop, at) in self.judged]:
                 rounds.append(usable[0])
             elif self.desk.is_live(hop.source) and (hop.source, MASTER) not in self.desk.failures:
@@ -478,10 +484,13 @@ class _Search:
                 return
             self.say(f"{counted(len(left), 'edge')} not complete yet, reading again")
             time.sleep(RECHECK_S)
+            # Slaves alone: a master that is read again has a later cut, so under load there would always be something
+            # behind.
             self.desk.read(SLAVE, number, {hop.target for hop in left})
 
     def _judge(self, hop: Hop, number: int) -> tuple[PathState, Outcome | None]:
         master = self.desk.masters.get((hop.source, number))
+        # A slave that is in a file, or did not answer in this round, has its first look only.
         slave = self.desk.slaves.get((hop.target, number)) or self.desk.slaves.get((hop.target, 0))
         carried = None if master is None else _carried(master, hop, self.asked.scope)
         if master is None or slave is None:
@@ -506,6 +515,7 @@ class _Search:
             spark_conf=asked.spark_conf,
             key=asked.key,
         )
+        # `check_offline` opens both by their paths: these see at their end that nobody has replaced them.
         with master.opened(), slave.opened():
             return check_offline(check, lambda _: None)
 

@@ -113,6 +113,7 @@ class LiveRounds:
     def run(self) -> Outcome:
         """Check until complete, until no change is possible, or until the deadline; return the last outcome."""
         master_id = self.master.file.header.cluster_id
+        # Before the slave is read: what is forgotten must not vouch in this run.
         self.told += forget_tables(self.settings, self.check.scope.forgotten, master_id, self.say)
         with (
             ThreadPoolExecutor(1) as pool,
@@ -135,6 +136,7 @@ class LiveRounds:
         while True:
             outcome = self._answer(spark, sides, by_streams, partial(self._is_last, sides))
             if self.check.records_words:
+                # The next round reads the record back and accepts nothing anew, so nothing is told twice.
                 self.told += record_words(self.settings, outcome, self.say)
             self.master.round_done(outcome, sides.look, self.deadline - time.monotonic())
             if outcome.is_last:
@@ -147,6 +149,7 @@ class LiveRounds:
     def _is_last(self, sides: Both, outcome: Outcome) -> bool:
         if outcome.verdict is Verdict.COMPLETE or self._is_over() or self.master.is_decided(outcome):
             return True
+        # Waiting settles a doubt only where a server has still to flush, or the master is read again.
         return outcome.verdict is Verdict.UNVERIFIABLE and sides.is_stuck
 
     def _is_over(self) -> bool:
@@ -200,10 +203,12 @@ class LiveRounds:
         """Let rows be compared. All tables are at once, if there is no second round: it would read the slave anew."""
         stop = threading.Event()
         wanted = self.check.rows is not None and self.check.rows.every and self._is_over()
+        # The pool has one thread, so `first` is done when this begins.
         begun = pool.submit(lambda: self._compared(first.result(), stop)) if wanted else None
         try:
             yield lambda sides: self._comparison(sides, stop) if begun is None else begun.result()
         finally:
+            # Also after an error or Ctrl-C: region servers must not go on for nobody.
             stop.set()
 
     def _compared(self, sides: Both, stop: threading.Event) -> RowComparison:
@@ -243,6 +248,7 @@ def question_in(side: MasterSide, slave: SideFacts, check: Check) -> Question:
     """Return the question of a check. Raises what `question_of` raises."""
     scope = dataclasses.replace(check.scope, offline=check.slave_status is not None)
     if side.older is not None:
+        # FILE's own streams stay in scope, and may need segments that newer ones do not.
         refuse_pruned(side.older.header, slave.header, scope)
     return question_of(side.facts(), slave, scope, check.hdfs_paths, check.files.exclude)
 

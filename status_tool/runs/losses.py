@@ -75,6 +75,7 @@ def _missing_entries(
     """Return by table about how many entries of FILE's heads the slave lacks; `lacking` names those that lack any."""
     with open_status(check.status_file) as file, scratch_of(check) as scratch:
         side = MasterSide(file, file.header)
+        # Read anew: `check_live` has removed the rows that it had.
         seen = gather(slave, slave_request(side, check), say, scratch)
         families = question_in(side, SideFacts(seen.header, seen.rows), check).queues.families
         heads, segments = rows_in(file.rows({"stream"})), known_segments(seen, scratch)

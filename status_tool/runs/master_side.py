@@ -42,6 +42,7 @@ class MasterSide:
         rows = read_status(spark, self.file, folder)
         if self.older is None:
             return rows
+        # Of servers, peers, tables and queues only the newer rows count.
         kept = read_status(spark, self.older, folder).where(F.col("kind").isin("stream", "file", "count"))
         return rows.unionByName(kept)
 

@@ -110,7 +110,7 @@ def _opened(path: Path, key: SignKey | None) -> StatusFile:
 
 @dataclass(frozen=True)
 class _Pruner:
-    """One run; each step is announced before anything is deleted."""
+    """One run. Heads and segments are announced before they are deleted."""
 
     settings: Settings
     state: StateTable
@@ -162,17 +162,21 @@ class _Pruner:
 
     def _server_rows(self) -> list[NewRow]:
         """Return the server rows of both roles."""
+        # Without a token, as no barrier is put: servers that ended long ago echo nothing.
         small, live = self.state.descriptors(Barrier(now_ms(), set())), self.zookeeper.live_servers()
         return [row for role in (WRITER, REPLICATOR) for row in server_rows(small, role, live) if row["tracked"]]
 
     def _scan(self, kind: str, digit: str) -> dict[bytes, Cells]:
         """Return the rows of a type, of regions that begin with a digit."""
         span = KeyRange(kind, digit)
+        # With the timestamps up to which `delete` deletes.
         return dict(scan(self.state.endpoint, self.state.name, span.start, span.stop))
 
     def _own_heads(self, targets: Callable[[str], list[Target]], peers: Sequence[PeerFacts]) -> None:
         before_ms = now_ms() - self.request.gone_for_ms
+        # Before the heads: once a server's row says that it has ended, all its heads are in the table.
         over = {row["origin"] for row in self._server_rows() if is_over(row, peers, before_ms)}
+        # A sixteenth of the rows is held at a time.
         for digit in HEX:
             stored = self._scan("h", digit)
             heads = {key: row for key, cells in stored.items() for row in codec.heads([(key, cells)])}
@@ -181,6 +185,7 @@ class _Pruner:
             self.pruned.count("heads", len(heads), len(found))
             self.pruned.origins |= {head["origin"] for head in heads.values() if id(head) not in going}
             if found and not self.request.dry_run:
+                # For each digit anew: a run may have read the marks since the digit before.
                 self.state.mark_pruned(marks_of(found))
                 self.state.delete((key, _newest(stored[key])) for key, head in heads.items() if id(head) in going)
 
@@ -201,6 +206,8 @@ class _Pruner:
             self.pruned.count("segments", len(applied), len(going))
             if going and not noted:
                 self.state.note_pruned_by(file.header.cluster_id, barrier_ms)
+                # Once is enough: a run that begins later reads the barrier above, and refuses a FILE that needs what
+                # goes.
                 self.state.mark_pruned({})
                 noted = True
             if not self.request.dry_run:

@@ -166,6 +166,7 @@ class Question:
                 (recorded_filter(self.slave), "held by FILE2"),
             )
             chosen = [(words_of(one), why) for one, why in filters if not one.everything]
+            # Of filters in the same words the dictionary keeps the last, here the one that the user has chosen.
             yield from (f"only {words} ({why})" for words, why in dict(reversed(chosen)).items())
             if self.other_peers and self.peer is not None:
                 others = few(self.other_peers, NAMED_LIMITS)
@@ -206,6 +207,7 @@ def question_of(
     refuse_since(header, scope.since)
     peer = _peer(master, slave.header, scope)
     scope = _narrowed(scope, header, slave.header)
+    # After `_narrowed`: the sides need not fit in a half that is not compared.
     _refuse_same_hdfs(header, slave.header, scope)
     _refuse_other_disk(slave.header, scope)
     refuse_pruned(header, slave.header, scope)
@@ -381,6 +383,7 @@ def _queue_facts(master: SideFacts, peer: PeerFacts, scope: Scope, slave_since_m
         queue_facts(master.kind("queue"), master.kind("server"), peer, window, slave_since_ms, since_ms),
         withheld=withheld(peer, master.replicated),
         left_out=left_out,
+        # None, where no descriptor could be read: such a table may be replicated, too.
         unshipped=tuple(table for table in left_out if master.replicated.get(table) != ()),
         families=family_filter(peer),
         own_shipping=own_shipping(peer),

@@ -171,6 +171,7 @@ def find_point(settings: Settings, asked: PointAsked, say: Say) -> RecoveryPoint
     table = PublishedTable(settings.thrift(), settings.status_table)
     table.require()
     read_ms = now_ms()
+    # Before the slave is read: no file may be newer than the rows that judge it.
     published = table.published()
     slave_id = own_cluster_id(settings)
     files = of_one_master(published, slave_id, asked.master_cluster_id, "--master-cluster ID")
@@ -181,6 +182,7 @@ def find_point(settings: Settings, asked: PointAsked, say: Say) -> RecoveryPoint
     check = Check(Path(), asked.scope, spark_master=asked.spark_master, spark_conf=asked.spark_conf, key=asked.key)
     with ThreadPoolExecutor(1) as pool, no_token_left(), scratch_of(check) as scratch:
         request = Request(side=SLAVE, wait_s=LEAST_SETTLE_S, hdfs=False)
+        # Every file is judged by the same rows of the slave, so they are written down however many there are.
         reading = pool.submit(gather, settings, request, say, scratch, reads_again=True)
         with spark_session(asked.spark_master, asked.spark_conf, small=True, is_last=True) as spark:
             slave = reading.result()
@@ -230,6 +232,7 @@ class _Bench:
     def beyond(self, newest: Judgement) -> Mapping[str, Beyond]:
         """Return what lies beyond, by table, from the heads in the newest usable file and the segments here."""
         path = self.scratch.folder / "newest.status"
+        # Without the key, which `open_status` asks for.
         self.table.fetch(newest.closing, path)
         with open_status(path, require_side=MASTER, key=self.check.key) as file:
             segments = known_segments(self.slave, self.scratch)
@@ -274,6 +277,7 @@ class _Search:
         before, tables = len(self.done), self.tables()
 
         def judged(table: str, number: int) -> Judged:
+            # As if unproven: the point of a table may be earlier than the best one, and never later.
             if len(self.done) - before >= TABLE_JUDGEMENTS and number not in self.done:
                 return Judged.UNPROVEN
             return self.at(number).judged_of(table, tables[table])
@@ -289,6 +293,7 @@ class _Search:
         from_ms = self.at(number).lacks_from_ms(table)
         if from_ms is None:
             return None
+        # Files are sorted newest first, and `bisect` needs ascending keys.
         return bisect_left(self._files, -from_ms, key=lambda file: -file.order[0])
 
     def tables(self) -> Mapping[str, Collection[str]]:
@@ -336,6 +341,7 @@ def _first(start: int, end: int, holds: Callable[[int], bool], guess: Callable[[
         low, at = _down(low, at, holds)
     else:
         while at < end and not holds(at):
+            # No step goes past the last number, which is looked at before the search gives up.
             low, at, step = at, min(at + step, end - 1) if at < end - 1 else end, 2 * step
     if at >= end:
         return None
@@ -419,6 +425,7 @@ def _note(found: dict[str, tuple[int | None, int]], row: Row, missing: int) -> N
 
 def known_segments(slave: Snapshot, scratch: Scratch) -> Iterator[Row]:
     """Yield the `segment` rows of a look at the slave: from `scratch` as far as they are there, else read now."""
+    # With Kerberos this process alone reads the state table, into `files`, and nothing of it is left to Spark.
     for file in (scratch.near, scratch.files):
         if file is not None and file.exists():
             batches = pq.read_table(file).to_batches()

@@ -89,6 +89,7 @@ def _beside(work: Callable[[threading.Event], _T], failed: Callable[[str], _T]) 
         try:
             yield done
         finally:
+            # First: the pool waits for its thread, which ends by it.
             stop.set()
 
 
@@ -226,6 +227,7 @@ def repeat(
             if sums.content == same[part.table].ranges[part.interval]:
                 equal.append(part)
                 rows += sums.rows
+            # Replication does not carry a cell's own TTL by default, so such cells differ without a fault.
             elif not sums.expiring:
                 unequal.append(part)
     return Repeated(tuple(equal), tuple(unequal), rows)
@@ -254,6 +256,7 @@ def disprove(
         return NO_PROOFS
     again = repeat(settings, found, AGAIN_S)
     heads = {key_of(row): row["seq"] or -1 for row in master_rows("stream")}
+    # After the digests: an entry that had changed the rows by then has its segment now.
     newer = {row["table"] for row in slave_segments() if row["seq"] > heads.get(key_of(row), -1)}
     return differing([part for part in again.unequal if part.table not in newer], master_rows("region"))
 
@@ -269,6 +272,7 @@ def _contradicted(
     later = outcome.hbase.later if outcome.hbase is not None else ()
     doubted = {group.table for group in groups} | {one.table for one in later} | _written_by_others(outcome, question)
     shutdown_ms = question.master.shutdown_ms
+    # A group without a table is about the whole run.
     if shutdown_ms is None or None in doubted:
         return {}
     found: dict[str, FiledTable] = {}

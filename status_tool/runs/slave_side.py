@@ -122,6 +122,7 @@ def gather(settings: Settings, request: Request, say: Say, scratch: Scratch, *, 
 
 
 def _write_near(gathered: Snapshot, near: Path, most: int | None) -> None:
+    # The rows of the round before must not pass for those of this one (`is_near`).
     near.unlink(missing_ok=True)
     part, rows = near.with_suffix(".part"), 0
     with (
@@ -133,6 +134,7 @@ def _write_near(gathered: Snapshot, near: Path, most: int | None) -> None:
             rows += batch.num_rows
             if most is not None and rows > most:
                 return
+    # Only a whole file gets the name by which `is_near` goes.
     part.rename(near)
 
 
@@ -150,15 +152,19 @@ def slave_rows(spark: SparkSession, gathered: Snapshot, scratch: Scratch) -> Dat
 
 
 def segment_rows(gathered: Snapshot) -> Iterator[Row]:
-    """Yield the `segment` rows of a snapshot, read now."""
-    with closing(read_all(source_of(_left_to_spark(gathered)))) as batches:
-        for batch in batches:
-            yield from batch.filter(pc.equal(batch.column("kind"), "segment")).to_pylist()
+    """Yield the `segment` rows that `gather` has left to Spark, read now."""
+    yield from _segments_of(_left_to_spark(gathered))
 
 
 def segments_now(settings: Settings, request: Request, say: Say) -> Iterator[Row]:
     """Yield the `segment` rows of the slave as it is now, and read nothing else. What `gather` has left stays."""
-    yield from segment_rows(snapshot(settings, dataclasses.replace(request, hdfs=False), say))
+    yield from _segments_of(snapshot(settings, dataclasses.replace(request, hdfs=False), say))
+
+
+def _segments_of(gathered: Snapshot) -> Iterator[Row]:
+    with closing(read_all(source_of(gathered))) as batches:
+        for batch in batches:
+            yield from batch.filter(pc.equal(batch.column("kind"), "segment")).to_pylist()
 
 
 def _left_to_spark(gathered: Snapshot) -> Snapshot:

@@ -76,8 +76,10 @@ def write_side(
     with no_process_left(), no_token_left(), journaling(path, request) as (request, journal), ExitStack() as running:
         samples = running.enter_context(_samples(settings, request, path))
         gathered = snapshot(settings, request, say)
+        # Only the snapshot tells which HDFS this is.
         if journal is not None and (forgotten := journal.keep_only(_journal_owner(gathered))):
             gathered = _with_notice(gathered, _of_another_hdfs(forgotten, path))
+        # After the barrier: digests have to show everything that was acknowledged by the cut.
         digested = running.enter_context(_digesting_all(settings, request, gathered, say, progress or Progress()))
         later, facts = 0, list[Row]()
         with ExitStack() as shown, open_writer(path, gathered.header, key) as writer:
@@ -91,6 +93,7 @@ def write_side(
                     journal.add(batch)
                 if request.rows == "doubtful":
                     facts += batch.filter(pc.equal(batch.column("kind"), "fact")).select(["table", "state"]).to_pylist()
+            # After the last batch: a fact of any region may put a table in doubt.
             if request.rows == "doubtful":
                 side, regions = SideFacts(gathered.header, gathered.rows), gathered.regions.rows(*AGE_COLUMNS.names)
                 tables = doubtful_tables(side, facts, regions, request.only)
@@ -102,9 +105,11 @@ def write_side(
             taken = samples()
             for batch in batches(taken.rows):
                 writer.write(batch)
+            # After the last row: `ReadSide.follows` of `paths` goes by this time.
             writer.header = dataclasses.replace(writer.header, read_until_ms=now_ms())
             if later:
                 gathered = _with_later_writes_notice(gathered, later)
+    # Once FILE is in its place: it has what the witnesses drop.
     prune_witnesses(gathered, say)
     return Written(gathered.header, writer.counts, gathered.unsettled, _unsampled(request, taken))
 
@@ -240,6 +245,7 @@ def journaling(path: Path, request: Request) -> Iterator[tuple[Request, Journal 
     if not request.hdfs:
         yield request, None
         return
+    # Before `remove`, which would take the file from a run that writes to it.
     refuse_in_use(where)
     if request.files.journal is None:
         remove(where)
@@ -262,6 +268,7 @@ def journaling(path: Path, request: Request) -> Iterator[tuple[Request, Journal 
         if isinstance(error, KeyboardInterrupt):
             raise Interrupted(f"interrupted; FILE was not written, but {left}") from None
         if isinstance(error, StatusToolError):
+            # Of the same type, by which the exit code is chosen.
             raise type(error)(f"{error}; {left}") from None
         raise
     remove(where)

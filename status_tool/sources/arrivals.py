@@ -119,6 +119,8 @@ class WitnessSource(Source):
                         streams.setdefault((key.table, key.region, clusters, family), Entries()).extend(entries)
         lives = {key: again_ms for key, entries in regions.items() if (again_ms := began_again(entries)) is not None}
         events = [*_events(loads, FactState.BULK_LOAD), *_events(lives, FactState.CHANGED)]
+        # Only write times tell the lives of a region apart, and pruning drops them: it leaves out regions that live
+        # again.
         single = [region for table, region in regions if (table, region) not in lives]
         return _Found({stream: entries.as_set() for stream, entries in streams.items()}, events, single)
 
@@ -174,6 +176,8 @@ def began_again(entries: Entries) -> int | None:
         is_again = bool(around) and first == last and not any(one[2] <= low <= one[3] for one in around)
         reaching = [*around, run]
         reach = max(reach, last)
+        # HBase admits a region server whose clock is up to `SKEW_MS` off the HMaster's: two servers of one region may
+        # differ by twice that.
         if is_again or highest > low + 2 * SKEW_MS:
             found = max(found or 0, highest, *(one[3] for one in reaching))
     return found
@@ -294,6 +298,7 @@ def _read(folder: Path, acknowledged: Mark) -> Arrivals:
         file = _File(path.read_bytes(), are_runs=path.suffix == _RUNS)
         for key, entries in file.sets():
             found.setdefault(key, Entries()).extend(entries)
+        # After `sets`, which moves `end` to the first record that is not whole.
         file.refuse_damage(path)
         # A set is made of a whole log.
         reach = max(reach, Mark(last, file.end) if path.suffix == _LOG else Mark(last + 1))

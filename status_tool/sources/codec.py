@@ -95,6 +95,7 @@ def stream_key(key: bytes) -> tuple[str, int, int] | None:
     digits = key[1:].decode("ascii", errors="replace")
     if len(digits) <= 2 * _ID:
         return None
+    # The mark of a region of the table ends here: its `!` is no hex digit (`is_mark`).
     try:
         return digits[: -2 * _ID], from_hex(digits[-2 * _ID : -_ID]), from_hex(digits[-_ID:])
     except ValueError:
@@ -170,6 +171,7 @@ def following(rows: Iterable[NewRow], witnessed: Witnessed) -> Iterator[NewRow]:
     """Entries without a stamp stand for themselves alone in a slave's state table; a witness knows which follow."""
     for row in rows:
         known = witnessed.get((row["region"], row["origin"], row["via"])) if row["kind"] == "segment" else None
+        # An entry without a stamp is recorded as `(seq - 1, seq]`, so the first entry of a segment is `prev + 1`.
         before = None if known is None else known.get(row["prev"] + 1)
         yield row if before is None else row | {"prev": before[0], "started_ms": before[1]}
 
@@ -178,6 +180,8 @@ def _parts(cells: Cells) -> Iterator[Segment]:
     """Yield the segments in the columns of an `s` row: one column per server."""
     for name, (value, _) in cells.items():
         qualifier = name[len(FAMILY) + 1 :]
+        # A column of another version, or a value that was cut short, yields nothing: a hole in the chain is a false
+        # alarm at worst.
         if len(qualifier) == _WRITER and qualifier[:1] == SegmentRow.WRITER and value[:1] == bytes([_COLUMN_VERSION]):
             for prev, seq, first, last, prev_ms, noted in _PART.iter_unpack(value[1:] if _is_whole(value) else b""):
                 yield Segment(prev, seq, first, last, noted, prev_ms if prev_ms >= 0 else None)
@@ -194,6 +198,7 @@ def unstamped(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
             continue
         prefix = column(UnstampedRow.WRITE_MS)
         newest = {name[len(prefix) :]: value for name, (value, _) in cells.items() if name.startswith(prefix)}
+        # Without any time the row still tells that entries without a stamp came.
         for clusters, value in newest.items() if newest else [(b"", b"")]:
             yield {
                 "kind": "unstamped",
@@ -289,11 +294,13 @@ def contents(
     keeps = {table.encode(): _part("k", kept) for table, kept in keeping.by_table.items()}
     for key, cells in rows:
         region = key[1:].decode("ascii", errors="replace")
+        # Rows come in key order, so the names of each sixteenth are unpacked once.
         if existing and region[:1] != first:
             first, names = region[:1], existing.beginning_with(region[:1])
         is_gone = existing is not None and _prefix(region) not in names
         columns = {name: value for name, (value, _) in cells.items() if _is_tenure(name)}
         values = [*columns.values()]
+        # A region that is gone is never skipped: the slave may lack what it held.
         if not is_gone and _is_ordinary(values, cells, existing):
             written = cells.get(_TENURE_TABLE, _NO_CELL)[0]
             if _is_as_described(values[0], replicates.get(written, b""), keeps.get(written, b"")):
@@ -358,6 +365,8 @@ def _is_seen(cells: Cells, existing: Existing | None) -> bool:
 
 def _is_ordinary(values: Sequence[bytes], cells: Cells, existing: Existing | None) -> bool:
     """Return True if a region's only tenure tells nothing by itself. Most rows are such; they are not parsed."""
+    # JSON may escape any character of a name (RFC 8259), which a search for bytes misses: a value with a backslash is
+    # parsed.
     if len(values) != 1 or b'"x"' in values[0] or b'"y"' in values[0] or b"\\" in values[0]:
         return False
     return b'"u"' not in values[0] or not _is_seen(cells, existing)
@@ -437,7 +446,7 @@ def descriptor(key: bytes, cells: Cells) -> NewRow:
     """Return the `table` row of a `t` row, with the trackers' JSON descriptor; `{}` if that is damaged."""
     try:
         detail = json.dumps(json.loads(raw(cells, TableRow.DESCRIPTOR) or b"{}"))
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError):  # the latter where brackets are nested deeply
         detail = "{}"
     return {"kind": "table", "table": key[1:].decode(errors="replace"), "detail": detail}
 
@@ -472,6 +481,7 @@ def proven_tables(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, An
     for key, cells in rows:
         for name, (value, _) in cells.items():
             if name.startswith(prefix):
+                # Empty: the proof was taken back (`StateTable.record_kept`).
                 with contextlib.suppress(ValueError, RecursionError):
                     master = name[len(prefix) :].decode(errors="replace")
                     found.setdefault(key[1:].decode(errors="replace"), {})[master] = json.loads(value)
@@ -543,6 +553,7 @@ def batches(rows: Iterable[NewRow], size: int = BATCH_ROWS) -> Iterator[pa.Recor
 def _batch(rows: Sequence[NewRow]) -> pa.RecordBatch:
     """Return a batch; the columns that no row has are not built row by row. Often all rows have the same ones."""
     names = rows[0].keys()
+    # `from_pylist` takes the missing columns of each row for null; the short way below would raise.
     if not all(row.keys() == names for row in rows):
         return pa.RecordBatch.from_pylist(rows, schema=STATUS_SCHEMA)
     columns = {name: list(map(itemgetter(name), rows)) for name in names & _TYPES.keys()}

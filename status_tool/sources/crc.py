@@ -95,6 +95,7 @@ def hdfs_checksum(file: BinaryIO, layout: Layout) -> tuple[str, str, int]:
             break
     if not blocks:
         return "MD5-of-0MD5-of-0CRC32", _md5_of([]), 0
+    # `FileChecksumHelper` sets crcPerBlock only for a file of several blocks.
     per_block = layout.block_size // layout.bytes_per_crc if len(blocks) > 1 else 0
     algorithm = f"MD5-of-{per_block}MD5-of-{layout.bytes_per_crc}{layout.crc_type}"
     return algorithm, _md5_of(blocks), length
@@ -105,12 +106,14 @@ def _md5_of(blocks: list[bytes]) -> str:
     joined, size = b"".join(blocks), 32
     while size < len(joined):
         size *= 2
+    # OpenSSL in FIPS mode refuses MD5 for security, and HDFS uses it as a mere checksum.
     return hashlib.md5(joined.ljust(size, b"\0"), usedforsecurity=False).hexdigest()
 
 
 def _block(file: BinaryIO, layout: Layout, crc: Callable[[bytes], int]) -> tuple[bytes, int]:
     """Return the MD5 of a block's chunk CRCs, and their length in bytes."""
     digest = hashlib.md5(usedforsecurity=False)
+    # In whole chunks: one that two reads divide has another CRC.
     step = max(layout.bytes_per_crc, _READ_BYTES // layout.bytes_per_crc * layout.bytes_per_crc)
     read = 0
     while read < layout.block_size:

@@ -188,7 +188,9 @@ class HdfsSource(Source):
         hdfs = client_for(self.endpoint, self.load)
         if isinstance(hdfs, NativeHdfs):
             with refusals_end_the_run(self.endpoint):
+                # This process reads all of it alone, in the client's threads: more parts would gain nothing.
                 return [Part(tuple(self._trees(hdfs)), True)]
+        # Each page is a request: at a low rate so many would take minutes before the first file is read.
         most = SPLIT_PAGES if self.load.rate is None else min(SPLIT_PAGES, int(self.load.rate))
         split, trees = _Split(), list[str]()
         with refusals_end_the_run(self.endpoint):
@@ -219,6 +221,7 @@ class HdfsSource(Source):
             raise Refused(refusal.name, f"{page.spot.folder} cannot be listed: {refusal}")
         if refusal is not None:
             return []  # Absent here: the other side's files below it count as missing.
+        # Only files count: parts are to have about as many checksums each.
         split.add(page, sum(entry["type"] == "FILE" for entry in page.entries))
         return folders_of(page, self.exclusions)
 
@@ -229,6 +232,7 @@ class HdfsSource(Source):
         with refusals_end_the_run(self.endpoint):
             rows = self._checked(hdfs, self._listed(hdfs, partition, seen))
             yield from codec.batches(rows, FILES_PER_BATCH)
+        # After the rows: `_listed` counts while they are read.
         yield from codec.batches({"kind": "count", "name": name, "entries": n} for name, n in sorted(seen.items()))
 
     def _listed(self, hdfs: Hdfs, part: Part, seen: Counter[str]) -> Iterator[NewRow]:
@@ -242,6 +246,7 @@ class HdfsSource(Source):
             seen["empty folder"] += not page.entries and not page.spot.after
             for entry in page.entries:
                 path = posixpath.join(folder, entry["pathSuffix"]) if entry["pathSuffix"] else folder
+                # An entry without a suffix is a root that is a file: somebody names it, and so means it.
                 if path != folder and self.exclusions.leave_out(path):
                     continue
                 if entry["type"] == "FILE":
@@ -277,6 +282,7 @@ class HdfsSource(Source):
         ahead = (8 if hdfs.files_at_once == 1 else 2) * self.load.concurrency
         try:
             while some := list(islice(known, hdfs.files_at_once)):
+                # Rows leave in the order of the listing. Others run on behind a large file, as many as `ahead`.
                 window.append(hdfs.pool.submit(checked_rows, hdfs, some, self.deep))
                 if len(window) >= ahead:
                     yield from window.popleft().result()
@@ -303,6 +309,7 @@ def is_large(hdfs: Hdfs, roots: Iterable[str], exclusions: Exclusions, most_page
     for page in walk:
         files, pages = files + sum(entry["type"] == "FILE" for entry in page.entries), pages + 1
         walk.add(folders_of(page, exclusions))
+        # A tree of which folders are left after so many pages counts as large.
         if files >= LARGE_FILES or (pages >= most_pages and len(walk)):
             return True
     return False
@@ -320,7 +327,10 @@ def pool_of(hdfs: Hdfs, roots: Iterable[str], exclusions: Exclusions) -> str:
     walk = Walk(hdfs, _expanded(hdfs, roots, exclusions), breadth_first=True)
     for page in islice(walk, LOOK_PAGES):
         for entry in page.entries:
+            # A file without content has no block, and so no pool.
             if entry["type"] == "FILE" and entry["length"]:
+                # This user may not read it, or it is gone: the next one may do. `join` ends with a slash for a root
+                # that is a file.
                 with contextlib.suppress(Refused):
                     return hdfs.pool_id(posixpath.join(page.spot.folder, entry["pathSuffix"]).rstrip("/"))
         walk.add(folders_of(page, exclusions))
@@ -398,6 +408,7 @@ def _checked_row(hdfs: Hdfs, row: NewRow, answer: tuple[str, bytes] | Refused, d
         if (reads or _is_of_more(row)) and _has_changed(hdfs, row):
             return _changed_row(row)
     except Refused as refusal:
+        # `DFSClient.getBlockLocations` throws a plain `IOException` in these words for a file that is being written.
         state = FileState.OPEN if "under construction" in str(refusal) else FileState.UNREADABLE
         return row | {"checksum": None, "algorithm": None, "state": state, "detail": str(refusal)}
     except ValueError as error:
@@ -446,6 +457,7 @@ def content_crc(hdfs: Hdfs, path: str, length: int) -> str:
             whole = crc.combine(whole, task.result(), size)
         return crc.crc_hex(whole)
     finally:
+        # One range that fails decides the file.
         for task in tasks:
             task.cancel()
 
@@ -456,6 +468,7 @@ def _range_crc(hdfs: Hdfs, path: str, offset: int, length: int) -> int:
     state = [0, 0]  # CRC and number of bytes so far
 
     def take(piece: bytes | None) -> None:
+        # None: the answer broke off, and another DataNode begins the range anew.
         state[:] = [0, 0] if piece is None else [crc.crc32c(piece, state[0]), state[1] + len(piece)]
 
     hdfs.read(path, offset, length, take)

@@ -40,7 +40,7 @@ def opened(path: str) -> Journal:
 
 
 def forget(path: Path) -> None:
-    """Close the journal. The file stays."""
+    """Take the journal out of those that are open; the caller closes it. The file stays."""
     with _OPEN_LOCK:
         _OPEN.pop(str(path), None)
 
@@ -49,6 +49,7 @@ def refuse_in_use(path: Path) -> None:
     """Raise `OutputError` if another process writes to the journal: it writes the same status file."""
     if not path.exists():
         return
+    # A file that is no database stays for `Journal` to report, unless the run removes it first.
     with contextlib.suppress(sqlite3.DatabaseError), contextlib.closing(_connect(str(path))) as found:
         try:
             found.execute("begin exclusive")
@@ -63,6 +64,7 @@ def remove(path: Path) -> None:
         journal = _OPEN.pop(str(path), None)
     if journal is not None:
         journal.close()
+    # A run that is killed leaves SQLite's rollback journal, too.
     for suffix in ("", "-journal"):
         with contextlib.suppress(OSError):
             os.unlink(f"{path}{suffix}")
@@ -75,6 +77,7 @@ def _touch(path: str) -> None:
 
 
 def _connect(path: str) -> sqlite3.Connection:
+    # All threads share one connection, each in its turn (`Journal._lock`).
     return sqlite3.connect(path, timeout=_BUSY_S, check_same_thread=False)
 
 
@@ -99,6 +102,7 @@ class Journal:
             _touch(path)
             self._db = _connect(path)
             self._db.execute("pragma locking_mode = exclusive")
+            # In this mode SQLite keeps a lock beyond the commit, but takes it at the first write: take it now.
             self._db.execute("begin exclusive")
             self._db.commit()
             # It only saves work: what is lost in a power failure is read again.

@@ -76,6 +76,8 @@ class LocalSource(Source):
 
     @staticmethod
     def _is_followed(path: str, root: str) -> bool:
+        # A folder that hides matches has fewer parts than its glob. Followed, it is listed again, and its row has the
+        # error.
         hides_matches = path.count("/") < root.count("/")
         return hides_matches or not (is_glob(root) and os.path.islink(path))
 
@@ -105,6 +107,7 @@ class LocalSource(Source):
                     yield self.row(path)
                 elif stat.S_ISDIR(mode):
                     what = "folder: "
+                    # Backwards, as `pop` takes the last one.
                     names = sorted(os.listdir(path), reverse=True)
                     seen["empty folder"] += not names
                     below = (os.path.join(path, name) for name in names)
@@ -126,6 +129,7 @@ class LocalSource(Source):
         row: NewRow = {"kind": "file", "path": path, "block_size": self.layout.block_size}
         try:
             with Path(path).open("rb") as file:
+                # By the open file, here and below: meanwhile another file may take the path.
                 facts = os.fstat(file.fileno())
                 row |= {"length": facts.st_size, "modified_ms": facts.st_mtime_ns // 1_000_000}
                 algorithm, checksum, length = crc.hdfs_checksum(file, self.layout)
@@ -171,6 +175,7 @@ def _may_exist(path: str) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:
+        # Nobody can tell, so it has a row, which says why.
         pass
     return True
 

@@ -145,6 +145,7 @@ def _hosting(
         return RegionState.SPLIT, None
     if not enabled:
         return RegionState.DISABLED, None
+    # `hbase:meta` shows a crashed server's regions as OPEN until its `ServerCrashProcedure` has dealt with them.
     if state == b"OPEN" and server in live:
         return RegionState.HOSTED, server
     return RegionState.UNHOSTED, server

@@ -21,6 +21,7 @@ def head_batches(pages: Iterable[Sequence[StoredRow]]) -> Iterator[pa.RecordBatc
     """Yield what `codec.heads` has of the rows."""
     for page in pages:
         keys = [row.row for row in page]
+        # A page with a key of another form, as that of a mark (`codec.is_mark`), is read row by row.
         streams = _streams(keys)
         if streams is None:
             yield from codec.batches(codec.heads(cells_of([page])))
@@ -53,6 +54,7 @@ def _streams(keys: Sequence[bytes]) -> Mapping[str, pa.Array] | None:
     length = len(keys[0])
     ids = b"".join([key[-_IDS:] for key in keys])
     is_alike = length > 1 + _IDS and all(len(key) == length for key in keys)
+    # `bytes.fromhex` skips whitespace, and `cast` rejects bytes that `codec.stream_key` replaces.
     if not is_alike or not ids.isalnum() or not b"".join(keys).isascii():
         return None
     try:
@@ -83,6 +85,7 @@ def _texts(values: Sequence[bytes | None]) -> pa.Array:
     try:
         return pa.array(values, pa.binary()).cast(pa.string())
     except pa.ArrowInvalid:
+        # Arrow rejects bytes that are not UTF-8, and one damaged name must not end the run.
         return pa.array([None if value is None else value.decode(errors="replace") for value in values], pa.string())
 
 

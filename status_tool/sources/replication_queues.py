@@ -116,6 +116,7 @@ def read_queues(zookeeper: ZooKeeper) -> Queues:
 
 def _refuse_tables(zookeeper: ZooKeeper) -> None:
     """Raise `ConfigurationError` if HBase 3 keeps the queues in a table. HBase 2 keeps them in ZooKeeper."""
+    # Without peers or servers HBase 2 may lack the znode, too.
     if zookeeper.children_version(_REPLICATION, "rs") is None and zookeeper.peers() and zookeeper.live_servers():
         raise ConfigurationError(
             f"no replication queues under {zookeeper.endpoint}: HBase 3 keeps them in the table hbase:replication, "

@@ -56,6 +56,7 @@ def _read(hdfs: WebHdfs, path: str, listed: int) -> list[tuple[bytes, Cells]]:
         data, _ = hdfs.start_of(path, MAX_BYTES)
     except Refused as refusal:
         if refusal.is_absent:
+            # The state table is read after the spool (`gather.snapshot`), so nothing is missed.
             return []  # a tracker has just put it into the table
         raise ConnectionFailed(f"cannot read {path} ({refusal}): run again; if it stays so, move it away") from None
     if len(data) >= MAX_BYTES:
@@ -65,6 +66,7 @@ def _read(hdfs: WebHdfs, path: str, listed: int) -> list[tuple[bytes, Cells]]:
             f"{len(data):,} bytes of {path} came, which has {listed:,}: run again; if it stays so, move it away"
         )
     if path.endswith(GROWING_SUFFIX):
+        # A tracker may be in the middle of the last line. It acknowledges a request only once the line is written.
         data = data[: data.rfind(b"\n") + 1]
     try:
         return [_row(json.loads(line)) for line in data.splitlines() if line.strip()]
@@ -73,6 +75,7 @@ def _read(hdfs: WebHdfs, path: str, listed: int) -> list[tuple[bytes, Cells]]:
 
 
 def _row(entry: dict[str, Any]) -> tuple[bytes, Cells]:
+    # Only names of tables and families come without a time. They never change, so 0 lets a stored cell win.
     cells = {
         column(bytes.fromhex(cell["q"])): (bytes.fromhex(cell["v"]), int(cell.get("ts", 0))) for cell in entry["cells"]
     }

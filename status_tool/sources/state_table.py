@@ -132,7 +132,9 @@ class StateTableSource(Source):
         """
         for span in partition:
             yield from self._batches(span)
+        # After the last row: rows may go until then.
         refuse_other(self.table, self.expected, generation(self.endpoint, self.table))
+        # A truncate of a user table leaves the state table, and so its generation, as they are.
         if self.places is not None:
             now = codec.table_events(scan(self.endpoint, self.table, *range_of(TableEventRow.TYPE)))
             refuse_emptied(self.events, now, self.only, self.keeping.read_ms)
@@ -141,6 +143,7 @@ class StateTableSource(Source):
         """Nearly always nothing is spooled, and nobody asks for the timestamps of cells."""
         spooled, place = _within(self.spooled, span.start, span.stop), (self.table, span.start, span.stop)
         if spooled:
+            # `merge_rows` compares the timestamps of cells, which `scan_pages` does not decode.
             found = codec.batches(self._rows(span, merge_rows(scan(self.endpoint, *place), spooled)))
         elif span.type == HeadRow.TYPE:
             found = pages.head_batches(scan_pages(self.endpoint, *place))
@@ -159,6 +162,8 @@ class StateTableSource(Source):
             yield from codec.contents(rows, self.existing)
             return
         waiting = self.places.beginning_with(span.digit)
+        # `attended` takes regions out of `waiting` while `contents` reads the rows, so the looks below come after the
+        # last row.
         yield from codec.contents(codec.attended(rows, self.places, waiting), keeping=self.keeping)
         self._look_again(self.places, waiting)
         yield from unattended_rows(waiting)
@@ -173,6 +178,7 @@ class StateTableSource(Source):
             keys = [f"{ContentRow.TYPE}{region}".encode() for region in moving]
             with connection(self.endpoint) as client:
                 rows = client.table(self.table).rows(keys, include_timestamp=True)
+            # Nothing leaves `waiting` unless the generator is read to its end.
             for _row in codec.attended(rows, places, waiting):
                 pass
 
@@ -203,6 +209,8 @@ def generation(endpoint: ThriftEndpoint, table: str) -> Generation:
     _, keys = codec.marked_regions(coverage)
     if not keys:
         return generation_of(barrier, coverage, {})
+    # Row `c` first: a tracker puts a new mark into each region before row `c` has it (`TableMark`). In the other order,
+    # a mark that rises in between would look like a region that lost its rows.
     with connection(endpoint) as client:
         found = client.table(table).rows(keys, columns=[column(CoverageRow.MARK)], include_timestamp=True)
     return generation_of(barrier, coverage, dict(found))
@@ -245,6 +253,7 @@ def _is_emptied(then: Mapping[str, Any], now: Mapping[str, Any], issued_ms: int)
 
 def refuse_other(table: str, before: Generation, now: Generation) -> None:
     """Raise `ConnectionFailed` if rows read between the two generations do not belong together."""
+    # A truncate between our barrier and the first look leaves no id in either generation.
     if not now.table_id or now.table_id != before.table_id:
         raise ConnectionFailed(
             f"the state table {table} lost its rows while it was read (dropped or truncated?): run again"
@@ -280,6 +289,7 @@ def generation_of(barrier: Cells, coverage: Cells, regions: Mapping[bytes, Cells
     return Generation(
         codec.raw(barrier, BarrierRow.TABLE_ID) or b"",
         codec.raw(barrier, BarrierRow.PRUNING) or b"",
+        # The cell's timestamp and not its value: only the timestamp rises whatever the clocks of the hosts show.
         barrier.get(column(BarrierRow.ISSUED_MS), (b"", 0))[1],
         codec.raw(coverage, CoverageRow.BACK_MS) or b"",
         is_torn,
@@ -400,6 +410,8 @@ class StateTable(NamedTable):
         with self._open() as table:
             stored = table.row(BarrierRow.KEY, include_timestamp=True)
             if not codec.raw(stored, BarrierRow.TABLE_ID):
+                # Two first runs may each draw an id. A run that has seen the one that is replaced ends by
+                # `refuse_other`.
                 cells[column(BarrierRow.TABLE_ID)] = os.urandom(8)
             moment_ms = _after(stored)
             table.put(BarrierRow.KEY, cells, timestamp=moment_ms)
@@ -431,11 +443,9 @@ class StateTable(NamedTable):
                 barrier.accepted.add(token)
 
     def descriptors(self, barrier: Barrier, spooled: Sequence[tuple[bytes, Cells]] = ()) -> Descriptors:
-        """Read servers, table descriptors of this barrier, coverage and shutdown time.
-
-        The generation is read first: `prune` writes its marks, announces itself, and then deletes, so a deletion that
-        these reads could miss would show as a newer announcement.
-        """
+        """Read servers, table descriptors of this barrier, coverage and shutdown time."""
+        # First: `prune` writes its marks, announces itself, and then deletes, so a deletion that these reads could miss
+        # shows as a newer announcement.
         before = generation(self.endpoint, self.name)
         ours = (CoverageRow.KEY, b"e")
         rows = dict(merge_rows(scan(self.endpoint, self.name, *ours), _within(spooled, *ours)))
@@ -445,10 +455,12 @@ class StateTable(NamedTable):
         servers = tuple(self._servers(barrier, spooled))
         return Descriptors(
             servers,
+            # Filtered after `_servers`, which accepts the tokens of later runs.
             tuple(codec.descriptor(*row) for row in described if codec.raw(row[1], TableRow.ECHO) in barrier.accepted),
             codec.number(coverage, CoverageRow.START_MS),
             codec.number(own, ToolRow.SHUTDOWN_MS),
             codec.table_events(merge_rows(scan(self.endpoint, self.name, *events), _within(spooled, *events))),
+            # Only runs write rows of prunings and proofs, so none of them is in the spool.
             codec.pruned_marks(scan(self.endpoint, self.name, *range_of(PrunedRow.TYPE))),
             before,
             codec.pruned_files(own),
@@ -468,13 +480,16 @@ class StateTable(NamedTable):
         return {table: detail["families"] for table, detail in details.items() if fits(detail, _FAMILIES)}
 
     def _servers(self, barrier: Barrier, spooled: Sequence[tuple[bytes, Cells]]) -> Iterator[tuple[int, NewRow]]:
-        """Yield the servers' rows. Once they are read, the token of a later run that they echo is in the table."""
+        """Yield the servers' rows, and accept the tokens of later runs."""
         servers = range_of(ServerRow.TYPE)
         rows = list(merge_rows(scan(self.endpoint, self.name, *servers), _within(spooled, *servers)))
+        # After the servers' rows: a token that they echo is in the table by then.
         self._accept_later(barrier)
         for key, cells in rows:
             if codec.is_mark(key):
                 continue
+            # A row whose key has no origin vouches for nobody: its server, if it lives, counts as one without a
+            # tracker.
             with suppress(ValueError):
                 yield (
                     from_hex(key[1:17]),
@@ -512,6 +527,8 @@ class StateTable(NamedTable):
                 key = ProvenRow.TYPE.encode() + table.encode()
                 stored = rows.row(key, [name], include_timestamp=True).get(name)
                 moment = now_ms() if stored is None else max(now_ms(), stored[1] + 1)
+                # An empty cell instead of a delete marker: it keeps the timestamp that the next record has to exceed.
+                # HBase hides a put below a marker, as of a host whose clock is behind.
                 rows.put(key, {name: b"" if one is None else json.dumps(one).encode()}, timestamp=moment)
 
     def kept(self) -> dict[str, dict[str, Any]]:

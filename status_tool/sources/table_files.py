@@ -54,6 +54,7 @@ def _described(hdfs: WebHdfs, folder: str) -> dict[str, Any] | None:
     try:
         content, _ = hdfs.start_of(posixpath.join(folder, newest["pathSuffix"]))
     except Refused as refusal:
+        # A change of the table has replaced the file since it was listed (`FSTableDescriptors`).
         if refusal.is_absent:
             return None
         raise

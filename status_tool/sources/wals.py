@@ -65,13 +65,12 @@ class WalFolder:
         """Return the servers with archived WALs, by name.
 
         HBase keeps a WAL for ten minutes after it is no longer needed.
-
-        WALs of the HMaster's own store have a different form of name.
         """
         found: dict[str, Writer] = {}
         with refusals_end_the_run(self._endpoint):
             for status in self._archived():
                 wal = Wal(status["pathSuffix"])
+                # The HMaster's own store archives its WALs here, too, under names of another form.
                 if wal.server is not None and wal.started_ms is not None:
                     modified = int(status["modificationTime"])
                     known = found.setdefault(wal.server, Writer(wal.server, wal.started_ms, modified))
@@ -99,6 +98,7 @@ class WalFolder:
         # Look twice: it may be moved between two listings, or after the one that has it.
         for _ in range(2):
             unmeasured = None
+            # In the order in which HBase moves a WAL: one that moves between two listings is in a later folder.
             for folder in (f"WALs/{server}", f"WALs/{server}{SPLITTING}", "oldWALs", f"oldWALs/{server}"):
                 if wal.name in self._names(folder):
                     path = posixpath.join(self._root, folder, wal.name)
@@ -120,6 +120,7 @@ class WalFolder:
         try:
             start, visible = self._hdfs.start_of(path, _HEAD_BYTES)
         except Refused:
+            # Moved since it was listed, or without a DataNode: `_extent` looks again.
             return Extent(path, None)
         return Extent(path, None if visible is None else max(listed, visible), _header_bytes(start))
 

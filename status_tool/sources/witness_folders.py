@@ -68,6 +68,7 @@ class WitnessStores:
             to.mkdir(mode=0o700)
             with _Remote(address, self.access) as remote:
                 remote.copy(to)
+            # Of the copy itself: since `witness_stores` asked, another witness may have taken over the address.
             found = _id(to, STORE_ID)
         except OSError as error:
             raise OutputError(f"cannot copy the folder of the witness at {address} to {to}: {error.strerror}") from None
@@ -133,6 +134,7 @@ class _Remote:
         """Copy all files, each up to its length when they were listed."""
         for _ in range(_ATTEMPTS):
             try:
+                # A log that has become a set meanwhile is gone: only a new list tells of the set.
                 for name, length in self.lengths().items():
                     self._copy(to / name, length)
             except _Gone:
@@ -154,6 +156,7 @@ class _Remote:
             found = {name: int(length) for name, length in (line.split(" ") for line in lines)}
         except ValueError:
             found = {"": 0}
+        # The names become paths below a folder here: an answer must not lead out of it.
         if not all(map(_FILE.fullmatch, found)):
             raise ConnectionFailed(f"the server at {self._address} is no witness: its list of files is none")
         return found
