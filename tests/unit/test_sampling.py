@@ -14,20 +14,22 @@ from typing import Any, cast
 import pytest
 
 from status_tool.cli.running import write_file
-from status_tool.clients.config import Settings
+from status_tool.clients.config import Settings, ThriftEndpoint
 from status_tool.digests.digest import Family, Sums
 from status_tool.digests.families import Comparable
 from status_tool.digests.keys import Interval, TableRange
 from status_tool.digests.requests import Sampled
 from status_tool.digests.wire import REQUEST_TABLES, Query
 from status_tool.errors import ConnectionFailed
-from status_tool.gather.snapshot import Request
-from status_tool.runs import sampling
+from status_tool.gather.snapshot import Request, Snapshot
+from status_tool.runs import sampling, slave_side
 from status_tool.runs.file_digests import digest_row, filed_tables
 from status_tool.runs.sampling import PER_REGION, RANGES, Repeated, Taken, apart, disprove, picks
 from status_tool.runs.write import Written, _samples, _unsampled
+from status_tool.sources import codec
 from status_tool.sources.meta import HostedRegion
-from status_tool.vocabulary.header import Header
+from status_tool.sources.state_table import Generation, StateTableSource
+from status_tool.vocabulary.header import SLAVE, Header
 from status_tool.vocabulary.schema import NewRow, Row
 from status_tool.vocabulary.scope import Scope
 
@@ -272,3 +274,19 @@ def test_a_master_that_is_not_sampled_says_why_if_asked(
     # A name that is not UTF-8.
     write_file(SETTINGS, request, Path("f\udcff"), None, False, None)
     assert capsys.readouterr().out.startswith(r"Wrote f\udcff: the master's status")
+
+
+@pytest.mark.parametrize("has_kerberos", [False, True])
+def test_what_has_arrived_by_now_is_read_whoever_may_read_it(
+    has_kerberos: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With Kerberos only this process reads the state table. A sample that later writes had changed was a defect then."""
+    segment: NewRow = {"kind": "segment", "table": "t", "region": "r", "origin": 1, "via": 2, "prev": 0, "seq": 5}
+    source = StateTableSource(
+        ThriftEndpoint("h", 1, principal="hbase/_HOST@R" * has_kerberos), "state", SLAVE, Generation(b"id", b"")
+    )
+    monkeypatch.setattr(StateTableSource, "read", lambda *_: codec.batches([segment]))
+    monkeypatch.setattr(slave_side, "snapshot", lambda *_: Snapshot(Header(SLAVE, "s", 1, 1), (), (source,)))
+    assert source.is_read_here is has_kerberos
+    found = slave_side.segments_now(SETTINGS, Request(SLAVE, 0), lambda _: None)
+    assert [row["seq"] for row in found] == [5] * len(source.partitions())
