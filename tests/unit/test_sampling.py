@@ -280,7 +280,7 @@ def test_a_master_that_is_not_sampled_says_why_if_asked(
 def test_what_has_arrived_by_now_is_read_whoever_may_read_it(
     has_kerberos: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With Kerberos only this process reads the state table. A sample that later writes had changed was a defect then."""
+    """With Kerberos only this process reads the state table: a sample of rows written again was a defect then."""
     segment: NewRow = {"kind": "segment", "table": "t", "region": "r", "origin": 1, "via": 2, "prev": 0, "seq": 5}
     source = StateTableSource(
         ThriftEndpoint("h", 1, principal="hbase/_HOST@R" * has_kerberos), "state", SLAVE, Generation(b"id", b"")
