@@ -226,6 +226,7 @@ def along(route: Route, hops: Sequence[PathState]) -> PathState:
     """
     carried, stopped = hops[0].carried, list[str]()
     for hop, judged in zip(route[1:], hops[1:], strict=True):
+        # The families are unknown only of a hop that is not complete: then the route is not either.
         if carried is None or judged.carried is None:
             continue
         left = _less(carried, judged.carried)
