@@ -114,6 +114,7 @@ def identity_of(
     if isinstance(endpoint, RpcEndpoint) and endpoint.mounts:
         return "", _pools_of_view(endpoint, _mounts_of(endpoint, roots, exclusions), load)
     beans = list[dict[str, Any]]()
+    # Hadoop's own client needs no web address: a file tells the pool then.
     with suppress(ConfigurationError):
         web = endpoint if isinstance(endpoint, HdfsEndpoint) else endpoint_of(settings)
         web = replace(web, token="")  # JMX takes a ticket only
