@@ -105,6 +105,7 @@ def survey(regions: Iterable[Row], servers: Iterable[Row]) -> tuple[Places, dict
     for table, (end, name) in last.items():
         if end:
             tables[table].setdefault("torn", name)
+    # The table may lack the close of a region before its server's echo: open tenures of that server prove nothing.
     watched = {row["origin"]: row.get("read_ms") for row in watchers.values() if _answers(row)}
     return Places(tuple(known), {first: bytes(names) for first, names in packed.items()}, watched), tables
 

@@ -123,7 +123,7 @@ def judge_region(region: Region, context: RunContext) -> RegionVerdict | None:
     statuses = [verdict.status for _, verdict in judged] + [Status.UNVERIFIABLE for _ in own]
     by_streams, is_proven = worst(statuses), region.table in context.rows.equal
     by_rows = Status.DIFFERS if region.name in context.rows.differing else Status.COMPLETE
-    # Equal rows settle the streams here; what they settle of the table `tables.proven` has left out.
+    # Equal rows settle the streams here; `tables.proven` has dropped the findings of the table that they settle.
     status = worst([by_rows, Status.COMPLETE if is_proven else by_streams, table.status if table else Status.COMPLETE])
     found = [finding for finding in (stream_finding(*stream) for stream in judged) if finding]
     evidence = _evidence_of(region.table, context, in_doubt=by_streams is not Status.COMPLETE)
@@ -210,8 +210,8 @@ def region_findings(region: Region, table: TableFacts | None, context: RunContex
     if tails:
         name = context.origin_name(tails[0].get("origin"))
         yield found("lost-tail", _newest(tails), f"{name} had written up to sequence id {tails[0].get('seq')}")
-    # Entries that a witness was sent have no stamp, nor do those from before the trackers, of which the age of their
-    # table tells.
+    # Entries that a witness was sent have no stamp. Entries from before the trackers have none either, and the age of
+    # their table tells of them.
     if not context.master.is_witnessed and any(is_asked(row, context.master.coverage_ms) for row in region.unstamped):
         yield found("unstamped", _newest(region.unstamped))
 
@@ -269,6 +269,7 @@ def _is_gone(region: Region, table: TableFacts | None, context: RunContext) -> b
     states = {fact.get("state") for fact in region.facts}
     if not (region.heads or FactState.CONTENT in states) or region.rows or states & set(LINEAGE):
         return False
+    # `content` is of a tenure that began before the barrier (`codec.contents`).
     if FactState.CONTENT not in states and _is_younger_than_barrier(region, context):
         return False
     if table is not None and not table.gone_accepted:
