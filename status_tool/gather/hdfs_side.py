@@ -70,9 +70,11 @@ def files_endpoint(
         return rpc
     web = endpoint_of(settings)
     if settings.is_hadoop_kerberized:
+        # Spark's executors have no ticket and read with this token.
         web = delegated(web)
     if rpc is None:
         return web
+    # `--rate` gives this look about a second.
     pages = LOOK_PAGES if load.rate is None else max(1, min(LOOK_PAGES, int(load.rate)))
     with refusals_end_the_run(web), ExitStack() as ending:
         hdfs = WebHdfs(web, load, patience_s=0)
@@ -80,6 +82,7 @@ def files_endpoint(
         if not is_large(hdfs, roots, exclusions, pages):
             return web
     try:
+        # Only a request shows whether Java, Hadoop's classes and the RPC port are within reach.
         impatient(rpc, load).status("/")
     except (StatusToolError, Refused) as error:
         _tell_without_jar()
@@ -111,6 +114,7 @@ def identity_of(
     if isinstance(endpoint, RpcEndpoint) and endpoint.mounts:
         return "", _pools_of_view(endpoint, _mounts_of(endpoint, roots, exclusions), load)
     beans = list[dict[str, Any]]()
+    # Hadoop's own client needs no web address: a file tells the pool then.
     with suppress(ConfigurationError):
         web = endpoint if isinstance(endpoint, HdfsEndpoint) else endpoint_of(settings)
         web = replace(web, token="")  # JMX takes a ticket only
@@ -119,6 +123,7 @@ def identity_of(
     pools = {str(bean.get("BlockPoolId") or "") for bean in beans} or {""}
     if pools == {""} or isinstance(endpoint, RpcEndpoint):  # The web address may lead to another HDFS than the RPC's.
         with refusals_end_the_run(endpoint):
+            # Any file tells, also one that is left out.
             pools.add(pool_of(client_for(endpoint, load), roots, Exclusions()))
     return str(beans[0].get("ClusterId") or "") if beans else "", _joined(pools)
 
@@ -128,6 +133,7 @@ def _pools_of_view(endpoint: RpcEndpoint, mounts: Mounts, load: Load) -> str:
     paths = tuple(path for path, _ in mounts)
     hdfs = native_hdfs(endpoint, load)
     with refusals_end_the_run(endpoint):
+        # A fallback's path, /, has all other mounts below it, and their files may be of other pools.
         found = {pool_of(hdfs, [path], Exclusions(tuple(one for one in paths if one != path))) for path in paths}
     return _joined(found)
 

@@ -135,6 +135,8 @@ def _clocks(small: Descriptors, barrier: Barrier, live: list[str]) -> Iterator[C
         if row["server"] not in live or row["role"] != WRITER or not row["echoed"] or row["read_ms"] is None:
             continue
         ahead_ms = row["read_ms"] - barrier.issued_ms
+        # A tracker reads the token up to `ECHO_S` after its issue, so that a clock which is a little ahead looks the
+        # same.
         if not -BEHIND_MS <= ahead_ms <= SKEW_MS:
             how = f"{abs(ahead_ms) / 1000:.1f} s {'behind' if ahead_ms < 0 else 'ahead of'} this host's"
             yield Checked(f"the clock of {row['server']} is {how}", "let NTP set the clocks of all hosts")

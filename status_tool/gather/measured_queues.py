@@ -99,13 +99,16 @@ def measure(settings: Settings, zookeeper: ZooKeeper) -> Measured:
     read_ms = now_ms()
     queues = read_queues(zookeeper)
     try:
-        # After the positions: WALs grow meanwhile, so what is left may look like more than it is, never like less.
+        # The lengths come after the positions. WALs grow meanwhile, so that more may seem to be left than is, never
+        # less.
         extents = folder.extents(_wals(queues)) if folder else {}
         if folder and unsplit is not None:
             lost = _lost(folder, zookeeper, queues, extents)
-        # The archive last: WALs only move towards it, so one that moves meanwhile is not missed.
+        # The archive comes last: WALs only move towards it, so that none is missed that moves meanwhile.
         writers = folder.writers() if folder else []
     except ConnectionFailed as error:
+        # Archived WALs that were not listed tell of no unknown server (correctness.md, What is not seen, 1). A queued
+        # WAL without a length never counts as shipped.
         problem = str(error)
     return Measured(read_ms, queues, extents, unsplit, replicates_loads(settings), problem, tuple(writers), lost)
 

@@ -31,7 +31,8 @@ def read_all(source: Source) -> Generator[pa.RecordBatch, None, None]:
                 pool.submit(_read_part, source, part, results, stop)
             yield from _collect(results, len(parts))
         finally:
-            # Threads that wait for room end by this. Otherwise the pool would wait for them for ever.
+            # Threads that wait for room end by this, and those that wait for an answer by `close`. Otherwise the pool
+            # would wait for them for ever.
             stop.set()
             source.close()
 

@@ -112,6 +112,7 @@ def explore(endpoint: ZooKeeperEndpoint) -> Topology:
         links = []
         for peer in peers:
             to, problem, new = _follow(peer, reached, endpoint)
+            # Several cluster keys may lead to one cluster.
             if new is not None and new[0].id not in found.nodes and len(found.nodes) < MAX_CLUSTERS:
                 found.nodes[new[0].id] = new[0]
                 waiting.append(new)
@@ -138,6 +139,7 @@ def _follow(
             with ZooKeeper(endpoint, PEER_TIMEOUT_S) as session:
                 node, peers = _identity(session), session.peers()
         except (ConnectionFailed, ConfigurationError) as error:
+            # A cluster that is away costs `PEER_TIMEOUT_S`: the next peer that leads there does not ask again.
             reached[endpoint] = None
             return None, _unreachable(peer, error), None
         reached[endpoint] = node.id

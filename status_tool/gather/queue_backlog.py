@@ -49,6 +49,8 @@ def has_shipped(mark: Measured, now: Measured, peer: str) -> bool:
         return False
     if any(not queue.live or queue.dead_servers for queue in (*before.values(), *after.values())):
         return False
+    # HBase takes a file off `hfile-refs` only after the sink has loaded it
+    # (`ReplicationSourceShipper.cleanUpHFileRefs`).
     if _loads(mark, peer) & _loads(now, peer):
         return False
     return all(_has_passed(mark, queue, after[key]) for key, queue in before.items())
@@ -107,7 +109,7 @@ def _queue(queue: Queue, measured: Measured, moved: Mapping[tuple[str, str], int
     facts = measured.facts(queue)
     wals = facts["wals"]
     lefts = [wal["left"] for wal in wals]
-    waiting = [wal for wal in wals if wal["left"] != 0]
+    waiting = [wal for wal in wals if wal["left"] != 0]  # an unknown length waits, too
     drained = queue.live and not queue.dead_servers and not waiting and _only_current(queue)
     still = moved is not None and bool(waiting)
     stuck = still and all((moved or {}).get((queue.id, wal.name)) == wal.position for wal in queue.wals)

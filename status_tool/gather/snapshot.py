@@ -272,12 +272,12 @@ def _hbase(
     say("waiting until every region server has flushed past the barrier")
     own_role = ROLES[request.side]
     live = settle(state, zookeeper, barrier, own_role, deadline)
-    # The spool before the table: a tracker puts a file's rows into the table before it deletes the file.
+    # The spool comes before the table: a tracker puts a file's rows into the table before it deletes the file.
     echoes = state.echoes(barrier)
     flushed = {origin_id(server) for (server, role), has_echoed in echoes.items() if has_echoed and role == own_role}
     spooled = _spooled(settings, gathered.header.cluster_id, flushed)
-    # The servers' rows before the heads, which are read last, by `source`: a row vouches for heads that were written
-    # before it. Heads read before a row may lack some that it vouches for.
+    # The servers' rows come before the heads, which `source` reads last: a row vouches for heads that were written
+    # before it. Heads that are read before a row may lack some that it vouches for.
     small = state.descriptors(barrier, spooled)
     servers = server_rows(small, own_role, live)
     status_table = own_status_table(settings.state_table, _families_of(small))
@@ -307,14 +307,16 @@ def _master_half(settled: _Settled, header: Header, source: StateTableSource) ->
     else:
         header = with_shutdown(header, request.shutdown_ms, small.shutdown_ms)
     tables = [with_events(row, small) for row in small.tables if request.only.holds(row["table"])]
+    # The regions come before the facts, which `source` reads: a region that is merged in between is still here. In the
+    # other order it is in neither, as HBase deletes it from `hbase:meta` with the merge, and looks truncated.
     regions = settled.hosted_regions()
     names = (row["region"] for row in regions.rows("region"))
     replicated = {row["table"]: frozenset(replicated_families(row["detail"]) or ()) for row in small.tables}
     crashed = frozenset(row["origin"] for row in settled.servers if has_crashed(row))
     existing = codec.Existing(codec.packed(names), settled.barrier.issued_ms, small.coverage_ms, replicated, crashed)
     queued, notices = queue_rows(settled.settings, zookeeper)
-    # After the queues: HBase deletes them with their peer, and a peer that ships less empties them as well. Then
-    # the peer is gone, or its version is one that proves nothing of a server that ended before.
+    # The peers come after the queues: HBase deletes a queue with its peer, and a peer that ships less empties it as
+    # well. Then the peer is gone, or its version is one that proves nothing of a server that ended before.
     peers = peer_rows(zookeeper)
     _write_down_settled(settled.state, settled.servers, peers, queued)
     return Snapshot(
@@ -328,14 +330,14 @@ def _master_half(settled: _Settled, header: Header, source: StateTableSource) ->
 
 def _slave_half(settled: _Settled, header: Header, source: StateTableSource) -> Snapshot:
     small = settled.small
-    # Without querying the clusters they lead to: the master may be down by now.
+    # The clusters that they lead to are not queried: the master may be down by now.
     peers = [{"kind": "peer", "name": peer.id, "detail": peer.to_json()} for peer in settled.zookeeper.peers()]
-    # All of them: a filtered table must not look missing.
+    # No filter applies: a table that it leaves out would look missing.
     described = {row["table"]: json.loads(row["detail"]) for row in small.tables}
     events = {name: dict(known) for name, known in small.events.items()}
     for name, proofs in small.proven.items():
         events.setdefault(name, {})["proven"] = proofs
-    # After the echoes: a region that a server gives away now was in its custody at the barrier.
+    # The regions come after the echoes: one that a server gives away now was in its custody at the barrier.
     places, found = survey(settled.hosted_regions().rows(*_PLACED), settled.servers)
     keeping = codec.Keeping({name: retention_of(one) for name, one in described.items()}, settled.barrier.issued_ms)
     source = dataclasses.replace(
@@ -355,17 +357,16 @@ def _slave_half(settled: _Settled, header: Header, source: StateTableSource) -> 
 def _witnessed(
     settings: Settings, request: Request, gathered: Snapshot, zookeeper: ZooKeeper, say: Callable[[str], None]
 ) -> Snapshot:
-    """A master without trackers: its streams by what witnesses were sent, the rest from HBase itself.
-
-    Whatever was acknowledged before is in a WAL that a queue of their peer holds by now, or was sent to them.
-    """
+    """A master without trackers: its streams by what witnesses were sent, the rest from HBase itself."""
+    # The cut comes before the first look at the queues: whatever was acknowledged by then is in a WAL that this look
+    # finds in a queue of their peer, or was sent to them.
     cut_ms = now_ms()
     asked = _ask_witnesses(settings, request, zookeeper, say)
     live = zookeeper.live_servers()
     say("reading regions")
     regions = _hosted_regions(settings, request, live, asked.deadline)
     queued, notices = queue_rows(settings, zookeeper)
-    # After the queues, which HBase deletes with their peer.
+    # The peers come after the queues, which HBase deletes with their peer.
     peers = peer_rows(zookeeper)
     why = asked.doubt(peers, zookeeper)
     say("reading what the witnesses were sent")
@@ -405,9 +406,11 @@ def _beside_trackers(
     settings: Settings, request: Request, gathered: Snapshot, zookeeper: ZooKeeper, say: Callable[[str], None]
 ) -> Snapshot:
     """Add the streams of witnesses to those of a master's trackers: a second proof of the same regions."""
+    # The trackers' barrier comes first: the witness must have been sent whatever a tracker saw well before it
+    # (`second_proof._was_not_sent`).
     asked = _ask_witnesses(settings, request, zookeeper, say)
     why = asked.doubt([row for row in gathered.rows if row["kind"] == "peer"], zookeeper)
-    # Once more after the wait: what a peer no longer ships is in no queue of it.
+    # The peers are read once more after the wait: no queue of a peer has entries that it no longer ships.
     why = why or asked.doubt(peer_rows(zookeeper), zookeeper)
     source = asked.source(request, gathered.header.cluster_id, is_second=True)
     header = asked.header(gathered.header, why)
@@ -452,7 +455,8 @@ def _ask_witnesses(settings: Settings, request: Request, zookeeper: ZooKeeper, s
     deadline = time.monotonic() + request.wait_s
     say("waiting until the witnesses have been sent what the master had written by the cut")
     why = settings.peers_elsewhere or _why_not_shipped(settings, zookeeper, str(peer["id"]), deadline)
-    # After the wait: HBase moves a queue's position only after the witness has written what it acknowledges.
+    # The marks come after the wait: HBase moves a queue's position only after the witness has written what it
+    # acknowledges.
     marks, known_since_ms = _acknowledged(stores, peer, zookeeper.endpoint)
     return _Asked(stores, peer, why, marks, known_since_ms, deadline)
 
@@ -494,6 +498,7 @@ def _acknowledged(stores: WitnessStores, peer: PeerFacts, of: ZooKeeperEndpoint)
     endpoint = parse_cluster_key(peer["cluster_key"], of)
     assert endpoint is not None
     with ZooKeeper(endpoint) as session:
+        # A ZooKeeper server that is behind shows earlier marks, and a folder that has lost its end passes for whole.
         session.sync()
         known = session.read("stores")
         znodes = {name: session.read("stores", name) for name in session.children("stores")}
@@ -560,9 +565,11 @@ def _await_drained(
 
     Before the barrier, so that everything else is read in its order after it.
     """
+    # No token is put: each one makes every tracker flush, and this loop looks once a second.
     nobody = Barrier(now_ms(), set())
     while True:
         peers = [json.loads(peer.to_json()) for peer in zookeeper.peers()]
+        # Nothing leaves the queue of a disabled peer: a run waits for one only if --peer names it.
         meant = [
             peer for peer in peers if (peer["enabled"] if request.peer_id is None else peer["id"] == request.peer_id)
         ]
@@ -608,6 +615,8 @@ def settle(state: StateTable, zookeeper: ZooKeeper, barrier: Barrier, role: str,
     zookeeper.sync()
     while True:
         began = time.monotonic()
+        # Both are read anew in each round: a server that has died since never echoes, and its final flush or the queues
+        # settle it.
         live, echoes = zookeeper.live_servers(), state.echoes(barrier)
         waiting = [server for server in live if not echoes.get((server, role))]
         if not any(_may_echo(server, (server, role) in echoes) for server in waiting):
@@ -672,6 +681,9 @@ def _spooled(settings: Settings, cluster_id: str, flushed: Collection[int]) -> S
     try:
         endpoint = endpoint_at(settings, settings.spool_webhdfs())
     except ConfigurationError:
+        # What the spool alone has is missing then. A stopped server's last heads lie there with its row, so that it
+        # counts as crashed; segments of a slave look like a gap. Only writes of a slave's own clients stay unseen
+        # (correctness.md).
         return ()
     return read_spool(WebHdfs(endpoint, patience_s=0), folder, flushed)
 
@@ -706,6 +718,7 @@ def apply_shutdown(header: Header, moment: int, whose: str, limit_ms: int) -> He
 
 def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callable[[str], None]) -> Snapshot:
     roots = tuple(root_of(path) for path in request.hdfs_paths or settings.hdfs_paths or ("/",))
+    # HBase's folders are not left out on a disk, where these paths are a user's.
     on_disk = Exclusions().also(request.files.exclude)
     sources: list[Source] = []
     absent: list[str] = []
@@ -728,6 +741,7 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
     if remote:
         options = request.files
         if request.side == SLAVE:
+            # Rows have plain paths: a file of HDFS under the path of a local folder would stand for one on the disk.
             exclusions = dataclasses.replace(exclusions, folders=(*exclusions.folders, *disk_folders))
         endpoint = files_endpoint(settings, options.client, options.load, remote, exclusions, say)
         say(f"querying the NameNode at {endpoint}")

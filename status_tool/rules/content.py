@@ -116,18 +116,21 @@ def life_of(tenures: Iterable[Tenure], *, replicated_only: bool, is_seen: bool) 
     changed = [moment for moment in (*beginnings, *returns) if moment is not None]
     loaded, tails = list[int](), list[Tail]()
     for earlier, later in pairwise(ordered):
+        # Two servers' clocks may differ: a word that accepts the change has to cover both times.
         moment = max(earlier.began_ms, later.began_ms)
         if replicated_only and (last := _tail(earlier, later)) is not None:
             tails.append(Tail(earlier.origin, last, moment))
         families = {*earlier.replicated, *later.replicated} if replicated_only else None
         if not _follows(earlier, later, families) or (replicated_only and _has_unshipped(earlier, later)):
             changed.append(moment)
+        # Only a crash hides a load: after a close the files are those that were recorded, loaded ones among them.
         elif earlier.closed_ms is None and _more(earlier, later, families, "loaded"):
             loaded.append(moment)
     if not replicated_only:
         changed += _raised(ordered)
     if (restarted_ms := _began_anew(ordered)) is not None:
         changed.append(restarted_ms)
+    # Ids may have begun anew (`_began_anew`), and the highest ones are then of an older tenure: clocks tell the newest.
     newest = max(ordered, key=lambda tenure: (tenure.began_ms, tenure.seq))
     return Life(latest(*changed), latest(*loaded), newest, tuple(tails))
 
@@ -142,6 +145,7 @@ def _in_order(tenures: Iterable[Tenure]) -> list[Tenure]:
         known = longest.get((tenure.open, tenure.began_ms))
         if known is None or (known.seq, known.closed_ms or 0) < (tenure.seq, tenure.closed_ms or 0):
             longest[tenure.open, tenure.began_ms] = tenure
+    # HBase raises the sequence ids of a region from one server to the next. The servers' clocks may show the reverse.
     return sorted(longest.values(), key=lambda tenure: (tenure.open, tenure.seq, tenure.began_ms))
 
 
@@ -154,6 +158,7 @@ def _follows(earlier: Tenure, later: Tenure, families: set[str] | None) -> bool:
     After a crash the edits that were replayed have been flushed without a marker, and the last markers may not have
     been recorded: then no link may have come, and no sequence id be used again that is in a store file already.
     """
+    # Clocks do not differ by that much: the tenure with the lower ids is the newer one, whose ids began anew.
     if later.began_ms < earlier.began_ms - SKEW_MS:
         return False
     if families is None and earlier.after.keys() - later.before.keys():
@@ -172,12 +177,13 @@ def _follows(earlier: Tenure, later: Tenure, families: set[str] | None) -> bool:
 def _tail(earlier: Tenure, later: Tenure) -> int | None:
     """Return the highest sequence id that was replayed when a server had crashed, if it had not recorded it.
 
-    HBase opens a region one above that. Entries of families that are not replicated count there, too, and no stream has
-    them: nothing is said of a region that has such a family.
+    HBase opens a region one above that.
     """
     last = later.open - 1
     if earlier.closed_ms is not None or last <= max(earlier.seq, earlier.flushed):
         return None
+    # Entries of families that are not replicated have sequence ids as well, and no stream has them: nothing is said of
+    # a region that has such a family.
     is_mixed = {*earlier.before, *earlier.after, *later.before} - {*earlier.replicated}
     return None if is_mixed else last
 

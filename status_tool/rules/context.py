@@ -169,6 +169,7 @@ def _origin_rules(origins: Iterable[Origin]) -> dict[int, OriginRule]:
     rules: dict[int, OriginRule] = {}
     for origin in origins:
         if origin.id is not None:
+            # Several rows of one origin settle it only together.
             known = rules.get(origin.id, OriginRule(True, origin.after_ms))
             settled, after_ms = known.settled and origin.reason is None, known.after_ms and origin.after_ms
             rules[origin.id] = OriginRule(settled, after_ms)
@@ -232,6 +233,7 @@ def build_context(
     notices = (
         *_half_notices(master, slave, scope),
         *_side_notices(bare),
+        # `told` has lines about what is kept: these are about the word that was given.
         *_notices(replace(bare, scope=scope)),
         *told(past.holding),
         *queues.notices,
@@ -252,7 +254,7 @@ def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], 
     baselines = [moment for moment in accepted if moment is not None]
     origins = judge_origins(ours["server"], bare.master, servers_ms, queues.drained, queues.left, baselines)
     settings = judge_settings(ours["server"], theirs["server"], servers_ms)
-    # Kept elsewhere, they are not these: nobody knows then to whom the slave passes on what its clients write.
+    # The peers in ZooKeeper are not in force then: nobody knows to whom the slave passes on the writes of its clients.
     is_elsewhere = any(peers_elsewhere(theirs["server"]))
     peers = [] if is_elsewhere else [parse_peer(row.get("detail")) for row in theirs["peer"]]
     question = _question(bare, theirs["fact"], peers, past, drops_loads=settings.drops_loads)
@@ -267,9 +269,10 @@ def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], 
         *_scope_findings(bare.filters, tables, queues.left_out),
     )
     compared = {table.table for table in tables if table.replicated}
+    # The empty set is a part of every set, and rows of no table settle nothing.
     is_settled = bool(compared) and compared <= equal
     by_rows = {name for name, code in CODES.items() if code.is_about_rows}
-    # Of peers that nobody has read, nobody knows which tables they ship: only the rows of all of them tell.
+    # Nobody knows which tables a peer ships that nobody has read: only the rows of all of them tell.
     if any(in_scope(table, bare.filters) for table in (*queues.withheld, *queues.unshipped)):
         by_rows.discard("peers-elsewhere")
     certain = tuple(one for one in found if not (is_settled and one.code in by_rows))
@@ -468,6 +471,7 @@ def _scope_findings(
     FILE may be for several slaves: `left_out` are tables that the peer to this one leaves out, which is told anyway.
     """
     user, master, slave = filters
+    # Without --table FILE's own filter is the question, and FILE2 has to hold as much.
     wanted = master if user.everything else user
     replicated = {table.table for table in tables if table.replicated} | set(left_out if user.everything else ())
     spaces = {namespace_of(table) for table in replicated}

@@ -88,6 +88,7 @@ def survey(regions: Iterable[Row], servers: Iterable[Row]) -> tuple[Places, dict
     tables: dict[str, dict[str, Any]] = {}
     last: dict[str, tuple[bytes, str]] = {}
     for row in regions:
+        # A parent's daughters are in `hbase:meta` beside it and cover its keys: the parent would overlap them.
         if row["state"] == RegionState.SPLIT:
             continue
         table, name = row["table"], row["region"]
@@ -95,6 +96,8 @@ def survey(regions: Iterable[Row], servers: Iterable[Row]) -> tuple[Places, dict
         index = known.setdefault(place, len(known))
         packed[name[:1]] += name.encode().ljust(_NAME, b"\0") + index.to_bytes(_INDEX, "big")
         detail = tables.setdefault(table, {"regions": 0})
+        # An empty key ends the last region and begins the first: without the second test another first one would
+        # follow.
         if row["start_key"] != last.get(table, (b"", ""))[0] or (table in last and not row["start_key"]):
             detail.setdefault("torn", name)
         detail["regions"] += 1
@@ -102,6 +105,7 @@ def survey(regions: Iterable[Row], servers: Iterable[Row]) -> tuple[Places, dict
     for table, (end, name) in last.items():
         if end:
             tables[table].setdefault("torn", name)
+    # The table may lack the close of a region before its server's echo: open tenures of that server prove nothing.
     watched = {row["origin"]: row.get("read_ms") for row in watchers.values() if _answers(row)}
     return Places(tuple(known), {first: bytes(names) for first, names in packed.items()}, watched), tables
 

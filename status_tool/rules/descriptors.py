@@ -62,6 +62,7 @@ _SETTINGS = (
 def compare_descriptors(master: Mapping[str, Any], slave: Mapping[str, Any], families: Iterable[str]) -> Compared:
     """Compare two descriptors for the families in scope; what one side does not record is not compared."""
     ours, theirs = _families(master), _families(slave)
+    # A family that a side lacks has a finding of its own (`family-absent`).
     common = [family for family in families if family in ours and family in theirs]
     less = [text for family in common for text in _kept_less(family, ours[family], theirs[family])]
     other = [text for family in common for text in _different(family, ours[family], theirs[family])]
@@ -88,6 +89,7 @@ def keeps_more(before: Sequence[int], after: Sequence[int]) -> bool:
             "min_versions": least,
             "ttl": ttl,
             "keep_deleted": _KEPT_DELETES[deleted],
+            # `is_flag` takes nothing but a bool, and tenures have a number.
             "new_version_behavior": bool(ties),
         }
         for versions, least, ttl, deleted, ties, _ in (before, after)
@@ -158,6 +160,7 @@ def _is_less(setting: _Setting, master: Any, slave: Any, theirs: Any) -> bool:
     if setting.key == "mob":
         return False
     if setting.key == "new_version_behavior":
+        # Any difference may show: it decides which puts a delete hides (`NewVersionBehaviorTracker`).
         return bool(master != slave)
     never_expires = is_number(theirs.get("ttl")) and theirs["ttl"] >= TTL_FOREVER
     return setting.rank(slave) < setting.rank(master) and not (setting.key == "min_versions" and never_expires)

@@ -78,7 +78,7 @@ class Kind:
 def verdicts_of(context: RunContext) -> Iterator[Kind]:
     """Yield the kinds of regions that nothing is wrong with as such; of the others each has to be judged."""
     if context.second is not None and not context.second.reason:
-        return  # a region of which a witness was sent nothing has no rows of its
+        return  # sums of rows do not show a region of which the witness has none
     names = [table.table for table in context.tables]
     for table, has_streams, is_split in product(names, (True, False), (True, False)):
         verdict = judge_region(_example(table, has_streams, is_split, context), context)
@@ -89,6 +89,7 @@ def verdicts_of(context: RunContext) -> Iterator[Kind]:
 
 
 def _example(table: str, has_streams: bool, is_split: bool, context: RunContext) -> Region:
+    # Without a tracked server, or a settled origin, the example is in doubt, and no kind passes that needs one.
     region = Region("")
     state = RegionState.SPLIT if is_split else RegionState.HOSTED
     region.add({"kind": "region", "table": table, "state": state, "server": min(context.tracked_servers, default=None)})
@@ -127,6 +128,7 @@ def _head(rows: pa.RecordBatch, accepted: pa.Array, context: RunContext) -> Numb
     from_slave = _never(rows) if slave is None else _each(rows.column("via_ids"), lambda ids: pc.equal(ids, slave))
     by_slave = from_slave
     if slave is not None:
+        # Parts of two ids side by side may look like a third one: a doubt too many, which Python settles.
         by_slave = _each(rows.column("via_ids"), lambda ids: pc.match_substring(ids.cast(pa.binary()), slave))
     numbers = {
         **_stream_of(rows),
@@ -165,6 +167,8 @@ def _replicated(rows: pa.RecordBatch, accepted: pa.Array, context: RunContext) -
 
 
 def _fact(rows: pa.RecordBatch, accepted: pa.Array, context: RunContext) -> Numbers:
+    # A region that has a `region` row is not gone, whatever `content` says (`regions._is_gone`), and a region without
+    # one never passes.
     harmless = _each(rows.column("state"), lambda states: _is_in(states, [*map(str, LINEAGE), str(FactState.CONTENT)]))
     return pc.invert(pc.or_(harmless, accepted)), {}
 
@@ -204,6 +208,7 @@ def _is_narrow(rows: pa.RecordBatch, context: RunContext) -> pa.Array:
         return unknown
 
     def left_out(names: pa.Array) -> pa.Array:
+        # No table's name has a slash (`TableName.isLegalTableQualifierName`); that of a family may.
         pairs = (name.split("/", 1) for name in names.to_pylist())
         return pa.array([not families.ships(table, family) for table, family in pairs], pa.bool_())
 
@@ -219,6 +224,7 @@ def kinds_of(parts: Iterable[pa.Table], kinds: Sequence[Kind], context: RunConte
 
     `parts` are the `NUMBERS` of all rows of some regions.
     """
+    # Parts have only the columns of their kinds of rows: the empty table adds all others, with nulls.
     rows = pa.concat_tables([NUMBERS.empty_table(), *parts], promote_options="default")
     is_of_stream = pc.or_(pc.is_valid(rows["head_is_open"]), pc.is_valid(rows["segment_is_open"]))
     streams = _streams(rows.filter(is_of_stream), context)
@@ -226,10 +232,11 @@ def kinds_of(parts: Iterable[pa.Table], kinds: Sequence[Kind], context: RunConte
     both = pa.concat_tables([streams, others.append_column("last_check", others["check"])], promote_options="default")
     found = _added(both, ("key",), _OF_REGION)
     usual = [
+        # A region without a `region` row may be gone, and two of its rows may name two hosts.
         pc.equal(found["regions"], 1),
         pc.equal(found["check"], found["last_check"]),
         *(pc.invert(_known(found[name])) for name in ("is_doubt", "is_unserved", "is_torn")),
-        # In all others the original's rule says something else.
+        # The original's rule says something else of all others.
         pc.or_kleene(pc.invert(_known(found["has_head"])), pc.greater_equal(found["replicated_ms"], found["known_ms"])),
     ]
     numbers = pc.add(pc.multiply(found["table"].cast(_SEQ), 4), _bits(found["has_head"], found["is_split"]))
@@ -263,14 +270,16 @@ def _streams(rows: pa.Table, context: RunContext) -> pa.Table:
     """Add up rows of streams: whether one has a head, when that was written, and whether it is torn."""
     found = _added(rows, _STREAM, _OF_STREAM)
     origins = list(context.origin_rules.items())
+    # An unknown origin has no place, and the null that it takes counts as not settled.
     place = pc.index_in(found["origin"], value_set=pa.array([origin for origin, _ in origins], pa.int64()))
     settled = pa.array([rule.settled for _, rule in origins], pa.bool_()).take(place)
     drained = pa.array([origin in context.queues.drained for origin, _ in origins], pa.bool_()).take(place)
     bound_ms = pa.array([later_bound(context.master, rule.after_ms) for _, rule in origins], _MS).take(place)
     reach = pc.fill_null(found["reach"], 0)
-    # What the slave has of a crashed origin that the queues settled is a head as well.
+    # The highest segment of a crashed origin that the queues settled is a head as well (`streams.drained_heads`).
     is_implied = pc.and_(_known(drained), pc.greater(reach, 0))
     known = {
+        # Nulls are skipped: of a stream there may be a head, or only what the slave has.
         name: pc.max_element_wise(found[f"head_{name}"], pc.if_else(is_implied, found[of], None))
         for name, of in (("seq", "reach"), ("ms", "reach_ms"))
     }
@@ -280,6 +289,7 @@ def _streams(rows: pa.Table, context: RunContext) -> pa.Table:
         pc.equal(pc.fill_null(found[name], 0), pc.subtract(_mixed(reach, mix), _mixed(_ZERO, mix)[0]))
         for name, mix in zip(("chain", "other_chain"), _MIXES, strict=True)
     ]
+    # `judged` has to count the streams that were written to after the shutdown time, complete or not.
     is_late = _known(pc.greater(known["ms"], bound_ms))
     has_arrived = reduce(pc.and_kleene, [pc.less_equal(known["seq"], reach), *is_chained, pc.invert(is_late)])
     is_whole = [settled, pc.greater(known["seq"], 0), pc.or_kleene(pc.invert(is_open), has_arrived)]
@@ -305,6 +315,7 @@ def region_keys(names: pa.Array) -> tuple[pa.Array, pa.Array]:
     if names.offset or names.type != pa.string() or not is_usual:
         names = _each(names, _of_usual_length)
     _, offsets, text = names.buffers()
+    # The first offset need not be 0 (Arrow's columnar format).
     words = text.slice(int.from_bytes(memoryview(offsets)[:4], "little"), len(names) * _NAME_BYTES)
     each = _NAME_BYTES // _WORD_BYTES
     flat = pa.Array.from_buffers(_WORD, len(names) * each, [None, words])
@@ -331,6 +342,8 @@ def _mixed(numbers: pa.Array, mix: tuple[int, ...]) -> pa.Array:
     or a segment that is there twice, other ends remain.
     """
     first, second, *shifts = mix
+    # A safe cast raises for a negative number of a damaged row, which `_segment` has in doubt. The sums wrap: only the
+    # `_checked` forms of Arrow's functions raise.
     mixed = pc.add(numbers.cast(_WORD, safe=False), _word(_ADDED))
     for shift, factor in zip(shifts, (first, second, 1), strict=True):
         mixed = pc.multiply(pc.bit_wise_xor(mixed, pc.shift_right(mixed, _word(shift))), _word(factor))
@@ -343,6 +356,7 @@ def _word(number: int) -> pa.Scalar:
 
 def _each(column: pa.Array, of: Callable[[pa.Array], pa.Array], otherwise: object = None) -> pa.Array:
     """Apply a function to the distinct values of a column; what is unknown of a condition is false."""
+    # Names repeat over many rows, and a function in Python sees each once.
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     found = of(encoded.dictionary).take(encoded.indices)
     if pa.types.is_boolean(found.type):

@@ -38,6 +38,7 @@ def _compare(ours: list[Row], theirs: list[Row]) -> tuple[str, str | None]:
         return "file-extra", None
     if any(row.get("state") == FileState.UNREADABLE and row.get("length") is None for row in ours):
         return "file-unreadable", _first_detail(ours, theirs)  # a folder: nothing of it can be compared
+    # A file that is still being written need not have arrived: this test comes before the slave's rows.
     if any(row.get("state") == FileState.OPEN for row in ours):
         return "file-written", f"still open for writing: {MASTER}"
     if not theirs:
@@ -52,7 +53,7 @@ def _compare(ours: list[Row], theirs: list[Row]) -> tuple[str, str | None]:
 
 
 def _compare_contents(ours: Row, theirs: Row) -> tuple[str, str | None]:
-    # The original tool's FILE has no lengths: there an equal checksum is all that makes a match.
+    # The original tool's FILE has no lengths: an equal checksum alone makes a match there.
     are_sized = ours.get("length") is not None and theirs.get("length") is not None
     if are_sized and ours["length"] != theirs["length"]:
         return "file-differs", f"size differs: {ours['length']} bytes on the master, {theirs['length']} on the slave"
@@ -68,6 +69,7 @@ def _compare_contents(ours: Row, theirs: Row) -> tuple[str, str | None]:
     alike = known and ours.get("algorithm") is not None and ours["algorithm"] == theirs.get("algorithm")
     if alike and ours["checksum"] == theirs["checksum"]:
         return "match", None
+    # HDFS gives each encrypted file a key of its own, so that equal contents differ in their bytes.
     if alike and not (ours.get("algorithm") or "").endswith(ENCRYPTED):
         return "file-differs", "checksum differs"
     if read and are_sized:

@@ -227,6 +227,7 @@ def along(route: Route, hops: Sequence[PathState]) -> PathState:
     """
     carried, stopped = hops[0].carried, list[str]()
     for hop, judged in zip(route[1:], hops[1:], strict=True):
+        # The families are unknown only of a hop that is not complete: then the route is not either.
         if carried is None or judged.carried is None:
             continue
         left = _less(carried, judged.carried)
@@ -261,6 +262,7 @@ def between(routes: Sequence[PathState]) -> PathState:
         if one.carried is not None and all(other is not None and not _less(other, one.carried) for other in carried)
     ]
     if whole:
+        # HBase ships an entry along every route that carries it, and the entry is there once one has brought it.
         return min(whole, key=lambda one: _RANKS[one.reach])
     reasons = dict.fromkeys(reason for one in open_ones for reason in one.reasons)
     stopped = dict.fromkeys(words for one in open_ones for words in one.stopped)

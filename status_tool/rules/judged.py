@@ -164,6 +164,7 @@ def _regions(rows: Iterable[Row], context: RunContext) -> Iterator[Region]:
                 region.is_shared = True
             if drained and row["kind"] == "segment":
                 for head in drained_heads((row,), drained):
+                    # A family may have arrived that the peer leaves out by now: it gets no head.
                     if _counts(head, context):
                         region.add(head)
         yield region

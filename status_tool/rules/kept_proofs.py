@@ -89,6 +89,7 @@ class KeptBaseline:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON that the state table keeps."""
+        # `own_ms` is 0 for never and None for not known, so that both have to be written.
         seen = {name: value for name, value in asdict(self.seen).items() if value or name == "own_ms"}
         known = {"until_ms": self.until_ms, "families": sorted(self.families), "seen": seen, "by": self.by}
         return known | ({"shown": dict(self.shown)} if self.shown else {})

@@ -22,12 +22,13 @@ Counts = Mapping[str | None, tuple[int, int]]
 
 
 def later_bound(master: Header, after_ms: int | None) -> int | None:
-    """The write time beyond which an origin has certainly written after the shutdown; None: no shutdown time is known.
+    """The write time beyond which an origin counts as having written after the shutdown; None: no such time is known.
 
     `after_ms` is the origin's own bound, where its clock is known.
     """
     if not known_shutdown(master):
         return None
+    # The origin's clock is not known then, and may be ahead: a write in time counts as late, a doubt too many at most.
     return after_ms if after_ms is not None else master.shutdown_ms
 
 

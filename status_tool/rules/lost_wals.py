@@ -48,6 +48,7 @@ def lost_wals(queues: Iterable[Mapping[str, Any]], heads: Iterable[Row] = ()) ->
                 to_ms = following["started_ms"] if following is not None and follows else None
                 one = LostWal(wal["name"], queue["peer"], wal.get("server"), wal.get("started_ms"), to_ms)
                 lost[one.peer, one.name] = one
+    # A scan of the state table yields the heads, and hardly any run has a lost WAL.
     known = list(heads) if lost else []
     return [
         LostWal(one.name, one.peer, one.server, one.from_ms, one.to_ms, _tables(one, known)) for one in lost.values()

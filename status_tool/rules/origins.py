@@ -48,11 +48,14 @@ def judge_origins(
     for the others. `baselines` are the times up to which the past of any table is accepted.
     """
     writers: dict[tuple[int | None, str], Row] = {}
+    # The last one stays: a writer's row beside a sink's, and of two the one that has not echoed, which settles less.
     for row in sorted(rows, key=_writer_last):
         writers[row.get("origin"), row.get("server") or ""] = row
     origins = (
         _with_clock(_judge(row, master, since_ms, drained, left or {}), row, baselines)
         for row in writers.values()
+        # A live server that has a sink's row alone runs without the write-time tracker. Coverage tells of one that is
+        # gone (`CoverageRow`).
         if is_writer(row) or row.get("live") is not False
     )
     return tuple(sorted(origins, key=lambda origin: (origin.name, origin.id or 0)))
@@ -100,10 +103,12 @@ def _writer_last(row: Row) -> tuple[bool, bool, bool]:
 
 
 def _judge(row: Row, master: Header, since_ms: int | None, drained: frozenset[int], left: Mapping[int, str]) -> Origin:
+    # A server of which nobody knows whether it lives has to echo as if it did.
     identity, live = row.get("origin"), row.get("live") is not False
     tracked = row.get("tracked") is True and is_writer(row)
     echoed = tracked and row.get("echoed") is True
     reason = _blind_spot(row, since_ms) if echoed else _reason(row, live, tracked, since_ms)
+    # The queues settle what the tracker missed, too: all of it is shipped, or `_why_not` has looked at the errors.
     if not live and identity in drained:
         reason = None
     elif reason is not None and not live and row.get("final_ms") is None:

@@ -55,6 +55,7 @@ def in_force_before_flush(row: Row, spans: Sequence[Span], peer: Mapping[str, An
     if own is None or version is None or flush_ms is None:
         return False
     joined = _joined(own, spans)
+    # The server's own clock gives both times: no two clocks are compared.
     was_changed = joined.first > 0
     return joined.first <= version <= joined.last and not (was_changed and own.since_ms + REFRESHED_MS > flush_ms)
 
@@ -77,5 +78,6 @@ def span_of(row: Row, peer: Mapping[str, Any]) -> Span | None:
     fields = known.get(str(peer["id"])) if isinstance(known, dict) else None
     if not isinstance(fields, list) or len(fields) != _FIELDS or not all(map(is_number, fields)):
         return None
+    # The czxid tells a peer that was removed and added again, whose znode counts its versions from 0.
     incarnation, *span = fields
     return Span(*span) if incarnation == peer.get("incarnation") else None

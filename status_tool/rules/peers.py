@@ -133,6 +133,7 @@ def ships(peer: PeerFacts, table: str) -> bool:
     """Return True if the peer replicates at least one family of the table (ReplicationPeerConfig.needToReplicate)."""
     namespace = namespace_of(table)
     if peer.get("replicate_all", True):
+        # An excluded table without families is left out as a whole; one with families lacks only these.
         excluded = (peer.get("exclude_table_cfs") or {}).get(table)
         return namespace not in (peer.get("exclude_namespaces") or ()) and (excluded is None or bool(excluded))
     return namespace in (peer.get("namespaces") or ()) or table in (peer.get("table_cfs") or {})
@@ -155,6 +156,7 @@ def family_filter(peer: PeerFacts) -> FamilyFilter:
     """Return the families that the peer names of tables that it ships."""
     everything = peer.get("replicate_all", True)
     listed = (peer.get("exclude_table_cfs") if everything else peer.get("table_cfs")) or {}
+    # A namespace in the peer's list ships all families of its tables, whatever `table_cfs` names of them.
     whole = () if everything else peer.get("namespaces") or ()
     return FamilyFilter(
         {table: frozenset(named) for table, named in listed.items() if named and namespace_of(table) not in whole},

@@ -90,6 +90,7 @@ def prunable_heads(
         for head in members:
             if head is not kept and head.get("origin") in over and _is_whole(head):
                 having = [target for target in targets if target.has_all(head)]
+                # Without a slave nobody has the stream, and a peer that is added later may need it.
                 if having and all(target in having for target in targets if target.is_shipped(head["table"])):
                     yield head, _ids(having, head.get("via_ids"))
 
@@ -117,6 +118,7 @@ def prunable_servers(
     staying, gone = list(servers), list[Row]()
     for row in servers:
         ended = row.get("final_ms") is not None and is_over(row, (), before_ms) and row["origin"] not in used
+        # Two rows may say the same of a peer: only one that stays itself lets the other go.
         others = [other for other in staying if other is not row]
         doubtful = has_doubts(row) or has_own_code(row.get("detail"))
         if ended and not doubtful and all(_is_covered(row, others, peer) for peer in peers):

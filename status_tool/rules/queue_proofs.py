@@ -115,6 +115,7 @@ def queue_facts(
     for row in servers:
         if not has_crashed(row):
             continue
+        # A recorded proof comes second: it may be about the cluster that was at the peer's address before this slave.
         if _is_older_than_slave(row, slave_since_ms):
             left[row["origin"]] = _other_slave(slave_since_ms)
             continue
@@ -153,6 +154,7 @@ def newly_settled(
     rows, proof = list(server_rows), proof_of(peer, at_ms)
     if proof is None:
         return []
+    # The record is for every slave, so no slave's age counts here: `queue_facts` compares it when it reads the record.
     drained = queue_facts(queue_rows, rows, peer).drained
     return [
         (row, proof)
@@ -263,9 +265,11 @@ def _why_not(row: Row, spans: Sequence[Span], state: _State) -> str | None:
     if unsplit is None:
         return "whether its WALs have been split is not known: let `run -m` reach the NameNode (--webhdfs)"
     if server in unsplit:
+        # The server may not be fenced, and an entry that it still appends may come to a queue later.
         return "the master has not split its WALs yet: run `run -m` again"
     if own_shipping(state.peer):
         return f"peer {state.peer['id']} has an endpoint or filters of its own, so an empty queue proves nothing"
+    # Every WAL of the server was in the peer's queue from its first entry on, whatever the tracker missed.
     if _unchanged_since_start(server, state.peer):
         return None
     if not in_force_before_flush(row, spans, state.peer):
@@ -274,7 +278,7 @@ def _why_not(row: Row, spans: Sequence[Span], state: _State) -> str | None:
             f" anew by a starting HBase master at {iso(state.peer.get('modified_ms'))}, possibly after the server"
             " started; no tracker recorded it as active, so what it skipped is unknown"
         )
-    # What the server appended before the peer was in force is in no queue of it: its heads alone tell.
+    # No queue of the peer has entries from before it was in force: the server's heads alone tell of them.
     if has_doubts(row):
         return (
             f"nothing of it is in a queue of peer {state.peer['id']}, but that peer is younger than the server, whose"
@@ -362,4 +366,5 @@ def _loads_from_ms(state: _State, slave_since_ms: int | None) -> int | None:
         return None
     if own_shipping(state.peer) or state.peer.get("drops_loads") or None in _times(state.peer):
         return None
+    # No queue shows a load from before any of these: it was not recorded, left out by the peer, or shipped elsewhere.
     return int(max(refs["since_ms"], *_times(state.peer), slave_since_ms or 0)) + SKEW_MS

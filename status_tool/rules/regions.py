@@ -71,11 +71,13 @@ class Region:
     def add(self, row: Row) -> None:
         """Take in a row of the region."""
         table, key = row.get("table"), (row.get("origin"), row.get("via") or 0)
+        # Rows that name two tables end with the same one in any order.
         if table is not None and (self.table is None or table > self.table):
             self.table = table
         match row["kind"]:
             case "stream":
                 self.heads[key].append(row)
+            # A segment that cannot be read is none, and leaves a hole.
             case "segment" if row.get("prev") is not None and row.get("seq") is not None:
                 times = (row.get("first_ms"), row.get("write_ms"), row.get("recorded_ms"), row.get("started_ms"))
                 self.segments[key].append(Segment(row["prev"], row["seq"], *times))
@@ -122,6 +124,7 @@ def judge_region(region: Region, context: RunContext) -> RegionVerdict | None:
     statuses = [verdict.status for _, verdict in judged] + [Status.UNVERIFIABLE for _ in own]
     by_streams, is_proven = worst(statuses), region.table in context.rows.equal
     by_rows = Status.DIFFERS if region.name in context.rows.differing else Status.COMPLETE
+    # Equal rows settle the streams here; `tables.proven` has dropped the findings of the table that they settle.
     status = worst([by_rows, Status.COMPLETE if is_proven else by_streams, table.status if table else Status.COMPLETE])
     found = [finding for finding in (stream_finding(*stream) for stream in judged) if finding]
     evidence = _evidence_of(region.table, context, in_doubt=by_streams is not Status.COMPLETE)
@@ -186,12 +189,13 @@ def region_findings(region: Region, table: TableFacts | None, context: RunContex
     member = bool(region.heads) or _is_member(region, table)
     hosts = [host_code(r.get("state"), r.get("server"), context.tracked_servers) for r in region.rows]
     host = max(hosts, key=_HOST_ORDER.index, default=None)
-    # To a witness it does not matter who has a region: a WAL that was not shipped is in a queue.
+    # The host of a region does not matter to a witness: a WAL that was not shipped is in a queue.
     if member and host and not context.master.is_witnessed:
         yield found(host)
     # A witness is not told of splits, whose parents are gone as well.
     if not context.master.is_witnessed and _is_gone(region, table, context):
         yield found("truncated")
+    # A dropped table has heads and no region: `truncated` tells of it.
     if region.heads and region.rows and context.tables and not (table and table.described):
         yield found("not-described")
     changes = _facts(region, FactState.CHANGED)
@@ -207,7 +211,8 @@ def region_findings(region: Region, table: TableFacts | None, context: RunContex
     if tails:
         name = context.origin_name(tails[0].get("origin"))
         yield found("lost-tail", _newest(tails), f"{name} had written up to sequence id {tails[0].get('seq')}")
-    # Entries that a witness was sent have no stamp.
+    # Entries that a witness was sent have no stamp. Entries from before the trackers have none either, and the age of
+    # their table tells of them.
     if not context.master.is_witnessed and any(is_asked(row, context.master.coverage_ms) for row in region.unstamped):
         yield found("unstamped", _newest(region.unstamped))
 
@@ -265,10 +270,12 @@ def _is_gone(region: Region, table: TableFacts | None, context: RunContext) -> b
     states = {fact.get("state") for fact in region.facts}
     if not (region.heads or FactState.CONTENT in states) or region.rows or states & set(LINEAGE):
         return False
+    # `content` is of a tenure that began before the barrier (`codec.contents`).
     if FactState.CONTENT not in states and _is_younger_than_barrier(region, context):
         return False
     if table is not None and not table.gone_accepted:
         return True
     had = [fact.get("write_ms") for fact in region.facts if fact.get("state") == FactState.CONTENT]
     written_ms = latest(region.written_ms, *had)
+    # A baseline accepts a region that is gone, with its table or without, only if nothing was written to it later.
     return written_ms is None or is_later(written_ms, context.scope.since.of(region.table))

@@ -79,6 +79,7 @@ def contradictions(
     rule = replace(rule, since=replace(rule.since, everything_ms=latest(rule.since.everything_ms, second.recorded_ms)))
     for family, judged in sorted(ours.items()):
         others = theirs.get(family, {})
+        # The trackers have a stream for each server, the witness one for all of them: only the highest ids compare.
         newest = max((head for head, _ in judged), key=lambda head: head.seq or 0)
         sent = max((row["seq"] or 0 for rows in others.values() for row in rows), default=0)
         both = min(newest.seq or 0, sent)
@@ -98,6 +99,7 @@ def contradictions(
 
 def _judged(head: Head, segments: Iterable[Segment], both: int, rule: StreamRule) -> _Judged:
     """Judge a witness's stream as far as both know it; the head stays what it is."""
+    # Only entries that both know are in question: the origin counts as settled, and there is no cut.
     return head, judge_stream(replace(head, seq=min(head.seq or 0, both)), segments, rule, True, None)
 
 
@@ -105,7 +107,7 @@ def _certain_hole(head: Head, verdict: StreamVerdict, both: int) -> Hole | None:
     """Return what the slave lacks of a witness's stream, if an entry up to `both` is among it."""
     if verdict.status not in INCOMPLETE_REGIONS or verdict.hole is None:
         return None
-    # Of a stream that goes on beyond, the last entry up to there is not known.
+    # The last entry up to `both` is not known of a stream that goes on beyond.
     is_known = (head.seq or 0) <= both or (verdict.code in ("gap", "may-fill") and verdict.hole.to_seq <= both)
     return verdict.hole if is_known else None
 
@@ -136,6 +138,7 @@ def _was_not_sent(newest: Head, sent: int, family: str, rule: StreamRule, second
         return False
     is_asked = is_later(newest.write_ms, latest(second.all_since_ms, rule.since.of(newest.table)))
     is_sent = family not in second.withheld.get(newest.table or "", ())
+    # The origin's clock gives the write time, the tool's clock the barrier.
     return is_asked and is_sent and newest.write_ms <= second.barrier_ms - SKEW_MS
 
 

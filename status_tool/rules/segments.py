@@ -128,4 +128,5 @@ def _baseline(after: Segment, since_ms: int | None) -> bool:
 
 
 def _order(segment: Segment) -> tuple[tuple[bool, int], ...]:
+    # Python refuses to compare None with a number.
     return tuple((value is not None, value or 0) for value in segment)

@@ -81,6 +81,7 @@ def judge_settings(ours: Iterable[Row], theirs: Iterable[Row], since_ms: int | N
         side: [
             server
             for server in servers
+            # A server of which nobody knows the end counts as later than any word.
             if server.live or since_ms is None or (server.until_ms or since_ms + 1) > since_ms
         ]
         for side, servers in sides.items()
@@ -110,7 +111,7 @@ def _servers(rows: Iterable[Row]) -> list[_Server]:
 
 
 def _settings(detail: str | None) -> Mapping[str, str] | None:
-    # Of a detail that cannot be parsed `origins` tells.
+    # `origins` tells of a detail that cannot be parsed.
     settings = (object_in(detail) or {}).get("settings")
     if settings is None:
         return None

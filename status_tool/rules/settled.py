@@ -49,5 +49,6 @@ def with_proofs(detail: str | None, proofs: Mapping[str, str]) -> str | None:
 def _filter(peer: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the peer does not ship, or ships alone; empty if it ships everything."""
     limits = {name: peer.get(name) for name in _FILTER if peer.get(name)}
+    # JSON turns tuples into lists, and the other side of the comparison was read from JSON.
     normal = json.loads(json.dumps({**limits, "replicate_all": peer.get("replicate_all", True)}, sort_keys=True))
     return {} if not limits and normal["replicate_all"] else dict(normal)

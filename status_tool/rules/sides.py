@@ -31,6 +31,7 @@ def cannot_report(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def same_hdfs(master: Header, slave: Header) -> bool:
     """Return True if both sides listed one and the same HDFS, or views that share one."""
+    # Two ids that nobody knows are not one HDFS, nor are local folders of two hosts.
     pools = [set(header.hdfs_pool_id.split(",")) - {"", LOCAL_POOL} for header in (master, slave)]
     return bool(pools[0] & pools[1])
 
@@ -82,6 +83,7 @@ def asked_filter(scope: Scope) -> TableFilter:
 
 def recorded_filter(header: Header) -> TableFilter:
     """Return the filter that a side's status was recorded with."""
+    # A table of the master may have the name of the slave's state table, and is in scope.
     own = (plain_name(header.state_table), header.status_table) if header.side == MASTER else ()
     return TableFilter.of(header.tables, header.namespaces, [name for name in own if name])
 

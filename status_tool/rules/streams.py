@@ -90,6 +90,7 @@ def is_shipped(via_ids: bytes | None, slave_cluster_id: str) -> bool:
 def came_through(via_ids: bytes | None, master_cluster_id: str) -> bool:
     """False for entries that came from other clusters only, so that they cannot be of this master."""
     master = cluster_bytes(master_cluster_id)
+    # Ids that cannot be read leave no entry out.
     if master is None or not via_ids or len(via_ids) % CLUSTER_ID_BYTES:
         return True
     return master in cluster_ids(via_ids)
@@ -149,6 +150,7 @@ def judge_stream(
     if head.family is None and code != "baseline":
         return StreamVerdict("unreadable-head", arrived)
     if code:
+        # An origin that is not settled may have a higher head, later than what is accepted.
         return StreamVerdict(code if settled else "unsettled", arrived)
     if head.table in rule.unrecorded:
         return _tailed("unrecorded", head, arrived, None)
@@ -193,12 +195,15 @@ def _complete_code(head: Head, arrived: Fold, rule: StreamRule, after_ms: int | 
         return "baseline"
     if head.seq is not None and arrived.prefix_end >= head.seq:
         return "covered"
+    # One thread appends in the order of sequence ids: the missing entries are acknowledged after one that is written
+    # after the cut.
     if after_ms is not None and (_after(head.first_ms, after_ms) or _after(arrived.prefix_ms, after_ms)):
         return "after-cut"
     return None
 
 
 def _holed(arrived: Fold, rule: StreamRule, lag: int | None) -> StreamVerdict:
+    # No segment that fills the hole is in memory alone once all servers have flushed, or have had two periods to do so.
     stays = [hole for hole in arrived.holes if rule.slave_settled or _old(hole, rule)]
     shown = stays or arrived.holes
     repair_to_ms = shown[-1].written_to_ms

@@ -267,6 +267,7 @@ class _Table:
     @property
     def replicated(self) -> bool:
         """True if the peer ships some of it, as far as is known."""
+        # A descriptor that cannot be read may be of a replicated table, and only such a table gets a finding.
         return self.described and (self.descriptor is None or bool(self.families))
 
     @property
@@ -277,15 +278,13 @@ class _Table:
 
     @property
     def loads_shipped(self) -> bool:
-        """True if all bulk loads in scope have been shipped, to the table that the slave has now.
-
-        The queues tell that they went to the cluster at the peer's address, not to which: another slave may be there
-        since, or this table may be another one. A load that has arrived counts as an arrival.
-        """
+        """True if all bulk loads in scope have been shipped, to the table that the slave has now."""
         loads_from_ms, here = self.question.loads_from_ms, self.here
         if loads_from_ms is None or not _begins_after(loads_from_ms, self.age, self.since_ms):
             return False
         first_ms = latest(self.age.created_ms if self.age else None, self.since_ms) or 0
+        # The queues tell that loads went to the cluster at the peer's address, not to which: another slave may be there
+        # since, or this table may be another one. A load that has arrived counts as an arrival.
         later = (here.born_ms, self.question.slave_back_ms)
         return here.arrived_ms is not None and all(is_later(first_ms + MARGIN_MS, one or 0) for one in later)
 
@@ -295,6 +294,7 @@ class _Table:
         age, issued_ms = self.age, self.question.master.barrier_issued_ms
         if self.described or age is None or not age.regions or issued_ms is None:
             return False
+        # A tracker writes the descriptors at the barrier, and may miss a table that is made around then.
         return age.created_ms is None or age.created_ms < issued_ms - MARGIN_MS
 
     @property
@@ -316,14 +316,13 @@ class _Table:
             return KeptBaseline(word_ms, families, kept.seen, BY_WORD) if word_ms > kept.until_ms else None
         if self.name in question.forgotten:
             return KeptBaseline(word_ms, families, now, BY_WORD)
-        # With a state table that went back, an earlier record may have gone: nobody knows what has happened since that
-        # one.
+        # An earlier record may have gone with a state table that went back: nobody knows what has happened since it.
         events = {name: getattr(now, name) for name in ("covered_ms", "written_ms", "deleted_ms", "own_ms")}
         by_then = {name: moment for name, moment in events.items() if not is_later(moment or 0, word_ms)}
         # Own writes after that time may have deleted what was copied, even if nothing has arrived.
         known = replace(self.before_arrival(now), back_ms=None, **{"own_ms": 0} | by_then)
         if kept is not None:
-            # What is kept vouches for other families: an event is expected only if a first word expects it as well.
+            # The record vouches for other families: an event is expected only if a first word expects it as well.
             doubted = {one.name: getattr(known, one.name) for one in fields(known)}
             known = replace(kept.seen, **{n: value for n, value in doubted.items() if value != getattr(now, n)})
         return KeptBaseline(word_ms, families, known, BY_WORD)
@@ -347,6 +346,7 @@ def _facts(table: _Table) -> TableFacts:
     facts = TableFacts(table.name, table.described, table.replicated, gone_accepted=table.gone_accepted)
     if table.is_silent and table.question.has_descriptors:
         silent = Finding("not-described", table=table.name, note="of the table, which has regions")
+        # It counts as replicated, so that equal rows of all other tables settle no server.
         return replace(facts, replicated=True, findings=(silent,))
     facts = replace(facts, loads_shipped=table.loads_shipped)
     return _compared_facts(table, facts) if table.replicated else facts
@@ -487,6 +487,8 @@ class _SlaveTable:
     @classmethod
     def of(cls, detail: str | None) -> _SlaveTable:
         row = object_in(detail) or {}
+        # Events that cannot be read hide what has happened: with them the whole row counts as unreadable, which is a
+        # finding.
         families = row.get("families") if fits(row, _SLAVE_EVENTS) else None
         if not isinstance(families, dict | list) or not all(isinstance(name, str) for name in families):
             return cls(None)
@@ -547,17 +549,19 @@ class _SlaveTable:
         """Return the part of `now` that took nothing away, as it had happened before the first entry arrived.
 
         The slave's servers' clocks may differ. So what could have come first counts as later, but for the table's one
-        birth, and a change of its store files. A birth is not the first one if the ledger has a change from before it,
-        as of regions that are older than the trackers. What its own clients wrote before may mask what arrives later: a
-        delete does so whatever comes first. A state table that went back took nothing from a table that was created
-        after that. The first arrival is no such proof: segments of a server that has gone are taken over by another
-        one, which writes them again and knows nothing of their arrival.
+        birth, and a change of its store files.
         """
+        # A state table that went back took nothing from a table that was created after that. The first arrival is no
+        # such proof: segments of a server that has gone are taken over by another one, which writes them again and
+        # knows nothing of their arrival.
         back_ms = None if self.born_ms is None else _until(now.back_ms, self.born_ms - MARGIN_MS - 1)
         if self.arrived_ms is None:
             return replace(now, back_ms=back_ms, written_ms=None, deleted_ms=None)
+        # A change in the ledger from before the birth shows that it is not the first one: the table's first regions may
+        # be older than the trackers.
         is_reborn = earliest(self.first_born_ms, self.born_ms, now.changed_ms) != self.born_ms
         bound_ms = self.arrived_ms - SKEW_MS
+        # Own writes from before the first arrival are not expected either: a delete masks what arrives later as well.
         return Seen(
             _until(now.born_ms, bound_ms if is_reborn else self.arrived_ms),
             {family: moment for family, moment in now.dropped_ms.items() if moment <= bound_ms},
@@ -582,6 +586,7 @@ def _until(moment_ms: int | None, bound_ms: int) -> int | None:
 
 
 def _slave_findings(table: _Table) -> list[Finding]:
+    # A slave without any `table` row has one finding for all (`slave-tables-unknown`).
     if not table.slave:
         return []
     if table.name not in table.slave:
@@ -591,6 +596,7 @@ def _slave_findings(table: _Table) -> list[Finding]:
         return [Finding("descriptor-unreadable", table=table.name, note=SLAVE)]
     absent = [family for family in table.families if family not in present]
     found = [Finding("family-absent", table=table.name, note=", ".join(absent))] if absent else []
+    # Thrift alone yields a list: no tracker of the slave has described the table.
     if not isinstance(table.here.descriptor.get("families"), dict):
         found.append(Finding("not-described", table=table.name, note="of the slave's table"))
     return found

@@ -82,7 +82,7 @@ def table_findings(
     if not is_number(altered_ms):
         return
     first_ms: Any = known.get("opened_ms")
-    if is_number(first_ms) and first_ms < altered_ms - SKEW_MS:  # of the NameNode and the HBase master
+    if is_number(first_ms) and first_ms < altered_ms - SKEW_MS:  # clocks of the NameNode and the HBase master
         note = (
             f"its descriptor was changed at {iso(altered_ms)}, and a region is open since {iso(first_ms)} with the one"
             " before (REOPEN_REGIONS): what it writes may not be replicated; open its regions anew"
