@@ -171,8 +171,8 @@ def _origin_rules(origins: Iterable[Origin]) -> dict[int, OriginRule]:
         if origin.id is not None:
             # Several rows of one origin settle it only together.
             known = rules.get(origin.id, OriginRule(True, origin.after_ms))
-            settled, after_ms = known.settled and origin.reason is None, known.after_ms and origin.after_ms
-            rules[origin.id] = OriginRule(settled, after_ms)
+            bounds = [one.after_ms for one in (known, origin) if one.after_ms is not None]
+            rules[origin.id] = OriginRule(known.settled and origin.reason is None, max(bounds) if bounds[1:] else None)
     return rules
 
 

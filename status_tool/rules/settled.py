@@ -33,7 +33,7 @@ def settled_before(row: Row, peer: Mapping[str, Any]) -> int | None:
         return None
     same_peer = is_number(proof.get("incarnation")) and proof["incarnation"] == peer.get("incarnation")
     shipped = proof.get("filter") in ({}, _filter(peer))
-    return int(proof["at_ms"]) if same_peer and shipped and "filter" in proof else None
+    return int(proof["at_ms"]) if same_peer and shipped else None
 
 
 def with_proofs(detail: str | None, proofs: Mapping[str, str]) -> str | None:
