@@ -125,7 +125,7 @@ def _text(name: str, value: Any) -> str:
 
 def time_ms(name: str, value: Any) -> int:
     """Return `value` if it is a whole number of milliseconds that a calendar can hold, else ValueError."""
-    if type(value) is not int:  # `isinstance` takes True for one
+    if type(value) is not int:  # `isinstance(True, int)` holds
         raise ValueError(f"{name} is not a whole number")
     if not 0 <= value <= MAX_MS:
         raise ValueError(f"{name} is not a time in milliseconds since 1970")
