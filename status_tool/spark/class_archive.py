@@ -118,6 +118,7 @@ def _checksum_of(file: Path, _inode: int, _modified_ns: int) -> str:
 def _drop_others(archive: Path) -> None:
     """Delete archives of earlier JDKs and Sparks, and what a process that was killed left behind."""
     for file in archive.parent.glob("spark-*"):
+        # A name that ends in a PID is of a run whose JVM may still be writing.
         running = file.suffix[1:].isdigit() and Path(f"/proc/{file.suffix[1:]}").exists()
         if file != archive and not running:
             file.unlink(missing_ok=True)

@@ -57,6 +57,7 @@ def direct_command(settings: dict[str, str], folder: Path) -> list[str] | None:
     if options is None:
         return None
     jars = [str(jar) for jar in sorted((homes[0] / "jars").glob("*.jar")) if not jar.name.startswith(_UNUSED)]
+    # With `UsePerfData`, a JVM that is killed leaves a file in /tmp/hsperfdata_USER.
     own = [f"-Xmx{settings['spark.driver.memory']}", "-XX:-UsePerfData", f"-Djava.io.tmpdir={folder}"]
     properties = [f"-D{name}={value}" for name, value in settings.items()]
     chosen = shlex.split(settings[JVM_OPTIONS])
@@ -72,6 +73,7 @@ def _module_options(program: Path, home: Path) -> list[str] | None:
     kept = _kept()
     if kept is not None:
         with suppress(OSError, ValueError):
+            # An option can load code (`-javaagent`): nobody else may have written the file.
             if is_ours(kept):
                 return [str(option) for option in json.loads(kept.read_text(encoding="utf-8"))]
     options = _asked(program, home)
@@ -104,4 +106,4 @@ def _asked(program: Path, home: Path) -> list[str] | None:
         after = words[words.index("-cp") + 2 : words.index(_SUBMIT)]
     except (OSError, subprocess.SubprocessError, StopIteration, ValueError):
         return None
-    return [word for word in after if not word.startswith("-Xmx")]
+    return [word for word in after if not word.startswith("-Xmx")]  # `direct_command` sets its own

@@ -139,6 +139,7 @@ def _causes(judged: DataFrame) -> list[Cause]:
     order = "struct(-coalesce(lag_ms, -1), region, origin, via, path)"
     whole = f"struct({', '.join(f'`{name}`' for name in FIELDS)})"
 
+    # `min` and `max` skip nulls: a repair by the known bounds alone would leave rows out.
     def unless_unknown(unknown: str, value: str) -> str:
         return f"IF(count_if({unknown}) > 0, NULL, {value})"
 

@@ -16,6 +16,7 @@ from status_tool.spark.verify import Verification
 from status_tool.vocabulary.codes import FILE_CODES, STREAM_CODES
 from status_tool.vocabulary.verdicts import SEVERITY, Evidence
 
+# Every line has every key. By default Spark leaves out those that are null.
 _KEYS = {"ignoreNullFields": "false"}
 
 

@@ -25,7 +25,7 @@ from status_tool.vocabulary.selection import PathMap
 def with_crc(
     check: Verification, endpoint: HdfsEndpoint | RpcEndpoint, load: Load, path_map: PathMap, folder: Path
 ) -> DataFrame:
-    """Yield the slave's rows, with the CRC32C of each file that only it can settle.
+    """Return the slave's rows, with the CRC32C of each file that only it can settle.
 
     The executors read the files, or this process does (`reads_alone`); what it has read is put into `folder`, which
     must exist as long as the rows are used.

@@ -28,6 +28,7 @@ def is_in(column: str, values: Iterable[str]) -> str:
 
 def worst_first() -> list[Column]:
     """Return the order of `findings.sort_key`, over the struct's fields as columns."""
+    # `asc` puts nulls first, as `sort_key` does.
     return [F.col("rank").asc(), F.col("lag_ms").desc_nulls_last(), *(F.col(name).asc() for name in _ORDER)]
 
 

@@ -36,6 +36,7 @@ def mapped_paths(rows: DataFrame, pairs: Sequence[tuple[str, str]]) -> DataFrame
     if not pairs:
         return rows
     path, renamed, taken = F.col("path"), F.lit(None).cast("string"), F.lit(False)
+    # Each pair overrides those before it: the longest prefix of the slave decides.
     for master, slave in sorted(pairs, key=lambda pair: len(pair[1])):
         prefix = slave.removeprefix(LOCAL).rstrip("/")
         moved = F.concat(F.lit(master.rstrip("/")), F.substring(path, len(prefix) + 1, 1 << 30))
@@ -65,6 +66,7 @@ def rows_of_files(master_df: DataFrame, slave_df: DataFrame) -> DataFrame:
 
 def files_of(rows: DataFrame, cut_ms: int) -> DataFrame:
     """Return a `JudgedFile` for each path."""
+    # `evident_matches` needs the master's row before the slave's.
     by_path = rows.repartition("path").sortWithinPartitions("path", "side")
     return map_in_arrow(by_path, partial(_judged, cut_ms=cut_ms), FILE_SCHEMA)
 
@@ -82,6 +84,7 @@ def _whole_paths(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     kept: pa.RecordBatch | None = None
     for batch in given:
         both = pa.Table.from_batches([batch] if kept is None else [kept, batch])
+        # A table without rows has no batches, so that each batch has a last path.
         for rows in both.combine_chunks().to_batches():
             last = pc.index(rows["path"], rows["path"][-1]).as_py()
             yield rows.slice(0, last)

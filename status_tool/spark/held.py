@@ -65,5 +65,6 @@ def frame_of(session: SparkSession, rows: DataFrame | pa.Table) -> DataFrame:
 def _asked(rows: pa.Table, left_out: Collection[str]) -> list[Row]:
     """Return all rows but those of files."""
     columns = [name for name in rows.column_names if name not in _NOT_ASKED]
+    # Files come through Spark, which maps and leaves out paths (`Verification._held_files`).
     found: list[Row] = rows.select(columns).filter(pc.not_equal(rows["kind"], "file")).to_pylist()
     return [row for row in found if row["table"] not in left_out]

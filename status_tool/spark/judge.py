@@ -70,6 +70,7 @@ def rows_of_regions(
         for rows, side in ((master_df, MASTER), (slave_df, SLAVE))
     ]
     if left_out:
+        # NOT IN yields null for a null: without the first test, rows that name no table would be dropped.
         sides = [rows.where(F.col("table").isNull() | ~F.col("table").isin(*left_out)) for rows in sides]
     return sides[0].select(*columns).unionByName(sides[1].select(*columns))
 
@@ -111,6 +112,7 @@ def _by_region(
         while found := list(islice(records, BATCH)):
             yield batch_of(found, schema)
 
+    # `judge` ends a region at the next name: if its rows were apart, each part would pass for a region of its own.
     divided = rows.repartition("region") if tasks is None else rows.repartition(tasks, "region")
     return map_in_arrow(divided.sortWithinPartitions("region"), batches, schema)
 

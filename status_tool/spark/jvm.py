@@ -72,6 +72,8 @@ class _Known(subprocess.Popen[bytes]):
         with _guard:
             if not _is_wanted:
                 raise InterruptedError("the run has been ended")
+            # PySpark hands over a `preexec_fn` that ignores SIGINT. It is not safe beside threads (`subprocess`), and a
+            # process group of its own does without.
             super().__init__(command, process_group=0, **options)
             _process = self
 
@@ -92,6 +94,7 @@ def gateway(settings: dict[str, str], conf: Any, console: IO[bytes]) -> Any:
     What it prints goes to `console`, permanently. Whatever ends the wait ends the JVM.
     """
     java("Spark")
+    # A JVM has its settings from its command line: one that was begun with others is of no use.
     if _early is not None and (_early.is_taken or _early.settings != settings):
         end()
     begin(settings)
@@ -145,7 +148,7 @@ def end() -> None:
         _early.client.is_connected = False
     kill()
     if _process is not None:
-        _process.wait()
+        _process.wait()  # `kill` only looks (`WNOWAIT`)
     if _early is not None:
         shutil.rmtree(_early.folder, ignore_errors=True)
         _early = None
@@ -159,6 +162,7 @@ def process() -> subprocess.Popen[bytes] | None:
 def _in_thread(call: Callable[[], Any]) -> Any:
     """Call in another thread. In the main one a signal's exception might hit after the fork, with the child unknown."""
     global _is_wanted
+    # The pool ends after `kill`: it waits for its thread, which may be waiting for the JVM.
     with ThreadPoolExecutor(1) as pool:
         try:
             _is_wanted = True
@@ -182,6 +186,7 @@ def _start(settings: dict[str, str]) -> None:
     try:
         if (command := direct_command(settings, folder)) is not None:
             environment = os.environ | {**as_scripts_set(), "_PYSPARK_DRIVER_CONN_INFO_PATH": str(early.port_file)}
+            # Once it has told its port, `PythonGatewayServer` exits at the end of stdin, also after our `kill -9`.
             _Known(command, stdin=subprocess.PIPE, stdout=early.console, stderr=early.console, env=environment)
             _early = early
             atexit.register(end)
@@ -202,6 +207,7 @@ def _connected(early: _Early, console: IO[bytes]) -> Any:
             shutil.copyfileobj(early.console, console)
             raise PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
         time.sleep(_POLL_S)
+    # `PythonGatewayServer` writes it under another name first: once it is there, it is whole.
     told = early.port_file.read_bytes()
     port, length = struct.unpack_from("!ii", told)
     secret = told[8 : 8 + length].decode()
@@ -211,6 +217,7 @@ def _connected(early: _Early, console: IO[bytes]) -> Any:
     try:
         gateway = java_gateway.launch_gateway()  # type: ignore[no-untyped-call]
     finally:
+        # `settings.submitted`, here and in processes started later, would take them for those of spark-submit.
         for name in connection:
             os.environ.pop(name)
     gateway.proc, early.client = _process, gateway._gateway_client

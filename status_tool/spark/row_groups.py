@@ -29,6 +29,7 @@ _DICTIONARY = ["kind", "table", "via_ids", "state", "server", "family"]
 
 def local_files(rows: DataFrame) -> list[Path]:
     """Return the local files that hold exactly these rows; none if they are of another source."""
+    # `inputFiles` also names the files below a filter, a join or renamed paths, whose rows are not those of the files.
     if not rows._jdf.queryExecution().analyzed().children().isEmpty():
         return []
     uris = [urlsplit(uri) for uri in rows.inputFiles()]
@@ -49,6 +50,7 @@ class ChosenRows:
         """Return those of a batch."""
         is_asked = is_one_of(batch.column("kind"), self.kinds)
         if self.left_out:
+            # `is_in` returns false for null: rows without a table stay.
             is_asked = pc.and_not(is_asked, is_one_of(batch.column("table"), self.left_out))
         return batch if pc.all(is_asked).as_py() else batch.filter(is_asked)
 
@@ -89,6 +91,7 @@ def _groups(file: Path, kinds: Collection[str]) -> list[int]:
     with pq.ParquetFile(file) as parquet:
         metadata, place = parquet.metadata, parquet.schema_arrow.names.index("kind")
         columns = [metadata.row_group(group).column(place).statistics for group in range(metadata.num_row_groups)]
+    # The writer puts one kind into a row group. A group of several, or without statistics, may have any.
     return [
         group
         for group, known in enumerate(columns)

@@ -60,6 +60,7 @@ def spark_session(
     if not _has_jvm():
         settings, new_archive = archived(settings)
     session = _create_or_again(settings)
+    # `atexit` calls the last function first: this one lets the JVM write its archive before `jvm.end` kills it.
     if new_archive is not None and (process := jvm.process()) is not None:
         new_archive.keep(process)
     with temporary_folder() as folder:
@@ -72,6 +73,7 @@ def spark_session(
                 new_archive.abandoned = True
             raise
         finally:
+            # A killed JVM writes no archive (`-XX:ArchiveClassesAtExit`).
             if is_last and not chosen and new_archive is None and jvm.is_direct():
                 forget_session()
             else:
@@ -112,6 +114,7 @@ def _create_or_again(settings: dict[str, str]) -> SparkSession:
     try:
         return _create(settings)
     except ConfigurationError as error:
+        # Any other failure tells nothing of the archive, which later runs can use.
         options = drop_archive(settings.get(JVM_OPTIONS, "")) if _CRASH in str(error) else None
         if options is None:
             raise
@@ -120,6 +123,7 @@ def _create_or_again(settings: dict[str, str]) -> SparkSession:
 
 def _create(settings: dict[str, str]) -> SparkSession:
     conf = SparkConf().setAll(list(settings.items()))
+    # The JVM has a descriptor of its own: it may print after this one is closed.
     with tempfile.TemporaryFile() as console:
         try:
             with _own_interrupt():
@@ -140,6 +144,7 @@ def _own_interrupt() -> Iterator[None]:
     try:
         yield
     finally:
+        # `getsignal` returns None for a handler that Python did not install. `signal` raises in any other thread.
         if before is not None and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, before)
 

@@ -35,6 +35,7 @@ are not hashed until there is no room for more groups, and then sorted again."""
 
 _LOCAL = {
     "spark.driver.host": "127.0.0.1",
+    # Tasks run in the driver: nobody else on the network needs its ports.
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
     "spark.sql.shuffle.partitions": "8",

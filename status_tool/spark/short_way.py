@@ -90,12 +90,14 @@ def judge_evident(
         mapped(rows, ChosenRows(REGION_KINDS[side], evident.NUMBERED_COLUMNS, left_out), of, _BLOCK)
         for rows, side in ((master_df, MASTER), (slave_df, SLAVE))
     )
+    # By the id itself: a hash of it would give two parts to some tasks and none to others.
     blocks = ours.unionByName(theirs).repartitionById(parts, "part")
     counts = map_in_arrow(blocks, partial(_counts, kinds, context), _COUNT).toArrow().to_pylist()
     in_doubt = sum(count["regions"] for count in counts if count["kind"] is None)
     if in_doubt > MOST_IN_DOUBT:
         return None
     keys = pa.concat_arrays([pa.array([], pa.uint64()), *(_unpacked(one["keys"]) for one in counts if one["keys"])])
+    # Nothing runs here: only a page reads these, and the blocks are then made anew.
     placed = map_in_arrow(blocks, partial(_placed, kinds, context), _PLACED)
     return Evident(tuple(_decided(counts, kinds)), in_doubt, keys, kinds, placed)
 
@@ -125,6 +127,7 @@ def _blocks(parts: int, context: RunContext, given: Iterator[pa.RecordBatch]) ->
     rows = 0
     for batch in with_regions(given):
         for numbers in evident.numbers_of(batch, context):
+            # Each kind of row has columns of its own, and an IPC stream has one schema.
             held.setdefault(tuple(numbers.column_names), []).append(numbers)
             rows += numbers.num_rows
         if rows >= _HELD_ROWS:
@@ -166,6 +169,7 @@ def _counts(kinds: Sequence[Kind], context: RunContext, given: Iterator[pa.Recor
     for count in counted:
         if count["kind"] is None and count["regions"] <= MOST_IN_DOUBT:
             keys = regions.filter(regions["kind"].is_null())["key"].combine_chunks()
+            # Arrow's format lets a buffer be longer than its values.
             count["keys"] = keys.buffers()[1].to_pybytes()[: len(keys) * _KEY_BYTES]
     yield pa.RecordBatch.from_pylist(counted, _COUNT)
 
@@ -173,6 +177,7 @@ def _counts(kinds: Sequence[Kind], context: RunContext, given: Iterator[pa.Recor
 def _placed(kinds: Sequence[Kind], context: RunContext, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     regions = _found(kinds, context, given)
     decided = regions.filter(regions["kind"].is_valid())
+    # Spark has no unsigned numbers. `_named` wraps the keys likewise, so that both join.
     keys = decided["key"].cast(pa.int64(), safe=False)
     yield from pa.table([keys, decided["kind"]], _PLACED).to_batches(_HELD_ROWS)
 

@@ -37,6 +37,7 @@ def stages_shown(phase: Opens, every_s: float = POLL_EVERY_S) -> Iterator[None]:
         yield
     finally:
         over.set()
+        # Not for ever: the thread may hang in a call to the JVM, and the run does not depend on it.
         thread.join(every_s)
 
 
@@ -62,6 +63,6 @@ def tasks() -> tuple[int, int]:
         if context is not None:
             tracker = context.statusTracker()
             for stage in map(tracker.getStageInfo, tracker.getActiveStageIds()):
-                if stage is not None:
+                if stage is not None:  # Spark may have dropped it since
                     done, total = done + stage.numCompletedTasks, total + stage.numTasks
     return done, total

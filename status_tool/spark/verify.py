@@ -131,6 +131,7 @@ class Verification:
         if context.check_hdfs:
             parts.append(_observed(self.files(), _file_counts(), _tally_files, observed))
         found += _worst(parts, context.scope.max_problems) if parts else []
+        # `Observation.get` waits for the first action on its rows: the collect above has to come first.
         for observation, fill in observed:
             fill(tally, observation.get)
         if tally.later_streams:
@@ -155,7 +156,7 @@ class Verification:
         return tuple(to_problem(finding, context) for finding in bound(run, found, limit))
 
     def drawn_regions(self) -> DataFrame:
-        """Return the same with what a picture shows alone: `table`, `region`, `start_key`, `status` and `lag_ms`."""
+        """Return the regions in scope with what a picture shows alone: `table`, `region`, `start_key`, `status` and `lag_ms`."""
         judged = self.regions_in_doubt.select("table", "region", "start_key", "status", "lag_ms")
         if self._evident is None:
             return judged
@@ -267,6 +268,7 @@ class Verification:
         ]
 
     def _keep(self, rows: DataFrame) -> DataFrame:
+        # `inputFiles` names the files of any part of a union, whose other part may be a live source.
         if self._held is not None or (rows.inputFiles() and not is_read_anew(rows)):
             return rows
         self._kept.append(rows.persist(StorageLevel.MEMORY_AND_DISK))
@@ -277,6 +279,7 @@ def _observed(rows: DataFrame, counts: list[Column], fill: Any, observed: list[t
     """Return the findings of rows, and take the counts in passing, over all rows."""
     observation = Observation()
     observed.append((observation, fill))
+    # `inline` drops what has no finding: the counts stand before it.
     return rows.observe(observation, *counts).select(F.inline("findings"))
 
 
@@ -284,6 +287,8 @@ def _worst(parts: list[DataFrame], limit: int) -> list[Finding]:
     rows = parts[0]
     for part in parts[1:]:
         rows = rows.unionByName(part)
+    # The sort reads every row, so that the counts of `_observed` are of all. A limit without it ends early, and Spark
+    # makes an empty relation of a limit of 0 (`EliminateLimits`), for which nothing is judged.
     return [to_finding(row) for row in rows.orderBy(*worst_first()).limit(max(1, limit)).collect()]
 
 
@@ -299,6 +304,7 @@ def _tally_evident(tally: Tally, evident: tuple[Decided, ...]) -> None:
         tally.regions[status] += sum(one.regions for one in evident if one.status == rank)
     for level in Evidence:
         tally.evidence[level] += sum(one.regions for one in evident if one.evidence == level)
+    # What is evident is complete by the original's rule as well (`evident.kinds_of`).
     tally.timestamps_complete += sum(one.regions for one in evident)
 
 
@@ -309,7 +315,7 @@ def _tally_regions(tally: Tally, counted: dict[str, Any]) -> None:
     for level in Evidence:
         tally.evidence[level] += counted[f"evidence {level}"]
     tally.timestamps_complete += counted["timestamps"]
-    tally.worst_lag_ms = counted["lag_ms"]
+    tally.worst_lag_ms = counted["lag_ms"]  # an evident region has none
     tally.later_streams = counted["later"] or 0
 
 

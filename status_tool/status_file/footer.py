@@ -95,6 +95,7 @@ def parse_json(text: str | bytes, max_chars: int) -> Any:
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
+    # `json` keeps the last of two values: the other one would not be checked.
     if len(result) != len(pairs):
         raise ValueError("a JSON key occurs twice")
     return result
@@ -124,7 +125,7 @@ def _text(name: str, value: Any) -> str:
 
 def time_ms(name: str, value: Any) -> int:
     """Return `value` if it is a whole number of milliseconds that a calendar can hold, else ValueError."""
-    if type(value) is not int:
+    if type(value) is not int:  # `isinstance(True, int)` holds
         raise ValueError(f"{name} is not a whole number")
     if not 0 <= value <= MAX_MS:
         raise ValueError(f"{name} is not a time in milliseconds since 1970")

@@ -54,7 +54,7 @@ def read_legacy(file: BinaryIO, path: str | os.PathLike[str]) -> LegacyStatus:
         raise StatusFileError(f"{name} is too big: JSON status files may have {MAX_JSON_BYTES >> 20} MiB")
     try:
         text = data.decode()
-        del data
+        del data  # up to 256 MiB: parsing needs the text alone
         return _status(parse_json(text, MAX_JSON_BYTES))
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
@@ -124,6 +124,7 @@ def _checksum(path: str, value: Any) -> tuple[str, str]:
 
 def legacy_header(status: LegacyStatus, modified_ms: int) -> Header:
     """Return the header for a file last modified at `modified_ms`, taken as the moment of the dump."""
+    # The clocks of the servers and of the file may differ: the dump is no earlier than any write in the file.
     dumped = max([modified_ms, *status.regions.values()])
     notices = ["the status file is of the original tool: only last write times are known, no sequence ids"]
     if status.shutdown_ms is None:
@@ -181,6 +182,7 @@ class LegacyWriter:
 
     def __enter__(self) -> Self:
         check_target(self._path)
+        # The header may name absent paths already: a long run need not fail at its end.
         self._refuse_unchecked()
         return self
 

@@ -77,6 +77,7 @@ class StatusFile:
             with pq.ParquetFile(self.parquet_path) as parquet:
                 groups = _groups(parquet, kinds)
                 for batch in parquet.iter_batches(_BATCH_ROWS, row_groups=groups, use_threads=False):
+                    # The digest does not vouch for the writer, and Arrow reads text that is not UTF-8.
                     batch.validate(full=True)
                     if kinds is not None:
                         wanted = pa.array(sorted(kinds), pa.string())
@@ -220,6 +221,7 @@ def _temporary(status: StatusFile, kept: tuple[Path, int]) -> StatusFile:
 
 
 def _open_parquet(file: BinaryIO, path: str | os.PathLike[str], size: int, key: SignKey | None) -> StatusFile:
+    # Before the digest is computed: `refuse_another` then sees a change that comes during that as well.
     checked = _state_of(os.fstat(file.fileno()))
     footer_start, footer = _footer(file, path, size)
     found = list(DIGEST_PATTERN.finditer(footer))
@@ -303,6 +305,8 @@ def _describe(file: BinaryIO, path: str | os.PathLike[str], digest: bytes | None
         ) from None
     except ValueError as error:
         raise _refusal(path, f"is not a valid status file: {safe(str(error), 300)}") from None
+    # A file without a digest comes this far: one of a newer format, or another program's, is refused as such. The bytes
+    # that `DIGEST_PATTERN` found must be those of the entry.
     if digest is None or entries.get(DIGEST_KEY) != digest:
         raise _refusal(path, "has been altered or damaged: it has no valid digest")
     _check_layout(metadata, schema, counts, path)

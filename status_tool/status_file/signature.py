@@ -21,6 +21,7 @@ SIGNATURE_KEY = b"status-tool-signature"
 SIGNATURE_PATTERN = re.compile(re.escape(SIGNATURE_KEY) + rb"\x18\x40([0-9a-f]{64})")
 """Pattern like `DIGEST_PATTERN` of the header: no JSON text can hold these bytes."""
 
+# A signature that the same key made for another purpose is none of a status file.
 _CONTEXT = b"status-tool status file 1\n"
 _LEAST_BYTES, _MOST_BYTES = 16, 1 << 16
 _MAKE_ONE = "head -c 32 /dev/urandom | base64 > FILE; chmod 600 FILE"
@@ -50,6 +51,7 @@ def read_key(path: Path) -> SignKey:
     try:
         # Non-blocking: the path may be a pipe.
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            # Of the open file: the path may lead to another one by now.
             state = os.fstat(file.fileno())
             if not stat.S_ISREG(state.st_mode):
                 raise ConfigurationError(f"{name} is not a regular file: {_MAKE_ONE}")

@@ -135,7 +135,7 @@ class _ParquetOutput:
             STATUS_SCHEMA,
             compression="zstd",
             use_dictionary=_DICTIONARY,
-            write_statistics=["kind"],
+            write_statistics=["kind"],  # others could hold text like a digest's place (`DIGEST_PATTERN`)
             store_schema=False,
         )
 
@@ -150,6 +150,7 @@ class _ParquetOutput:
         digest = self._sink.digest.hexdigest().encode()
         if key is not None:
             self._file.patch(self._place(SIGNATURE_PATTERN, "signature"), key.sign(digest))
+            # The digest covers the signature, and the sink has hashed zeros in its place.
             digest = self._whole_digest()
         self._file.patch(self._place(DIGEST_PATTERN, "digest"), digest)
         self._file.commit()

@@ -168,7 +168,7 @@ class Outcome:
     """Number of problems, or of groups of them, to be listed."""
     is_last: bool = False
     """True if no round follows: only then the overview is made."""
-    overview: Overview = field(default_factory=lambda: Overview())
+    overview: Overview = field(default_factory=lambda: Overview())  # defined below
     """All of it by table and cause."""
     shutdown_from: str = ""
     """Source of it, as `Header.shutdown_from`."""

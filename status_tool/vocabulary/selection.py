@@ -18,6 +18,7 @@ LOCAL = "file:"
 _END = "(?!.)"
 """The end of a name, which `$` takes to be before a last line end."""
 _MAGIC = re.compile(r"[*?\[]")
+# Possessive (`?+`, `*+`): by backtracking, `[!]` would be a bracket, of which `fnmatch` makes a plain `[`.
 _PARTS = re.compile(r"\[!?+\]?+[^\]]*+\]|.", re.DOTALL)
 """The parts of a glob. A `]` that comes first in a bracket does not close it, and an open bracket is a plain `[`."""
 _NOTHING = r"[^\s\S]"
@@ -147,6 +148,7 @@ def _without_slash(low: str, high: str) -> list[tuple[str, str]]:
 
 
 def _escaped(character: str) -> str:
+    # `&&` intersects classes in Java. Python reserves `--`, `&&`, `~~` and `||` in them (FutureWarning).
     return f"\\{character}" if character in "\\[]^-&~|" else character
 
 
@@ -290,6 +292,7 @@ def outermost(
         return inside(root, other) and not exclusions.hide(root, depth_of(other)) and not is_apart(root, other)
 
     kept: list[str] = []
+    # A folder sorts before all that lies inside.
     for root in sorted(set(roots)):
         if not any(reached(root, other) for other in kept):
             kept.append(root)
@@ -315,6 +318,7 @@ def sides_of(option: str) -> tuple[str, str]:
 def _leads(root: str, tree: str) -> Iterator[str]:
     """Yield what is left of a root below a tree that it holds, or that a glob may lead into; nothing for any other."""
     asked, named = _segments(root), _segments(tree)
+    # `map` ends with the shorter of both: a tree may lie below the root, and what a glob matches below the tree.
     if (is_glob(root) or len(named) >= len(asked)) and all(map(fnmatch.fnmatchcase, named, asked)):
         yield "".join(f"/{segment}" for segment in asked[len(named) :])
 
