@@ -64,6 +64,7 @@ public final class AppliedSegments {
   List<StreamSegments> add(List<AppliedEntries> streams, long now) {
     List<StreamSegments> touched = new ArrayList<>(streams.size());
     for (AppliedEntries stream : streams) {
+      // Under the record's lock: forgetIdle() cannot drop the record between the look-up and the addition.
       touched.add(records.compute(stream.id, (id, known) -> {
         StreamSegments record = known == null ? new StreamSegments(id, stream.table, stream.family, stream.single) : known;
         if (record.add(stream, now)) {
@@ -94,6 +95,8 @@ public final class AppliedSegments {
    */
   void dropIfStored(StreamId id) {
     records.compute(id, (same, record) -> {
+      // A look without the lock may be out of date at the removal. A handler that adds entries and keeps the stream in
+      // between then finds nothing pending, and so does the spool's thread, which takes the request for recorded.
       if (record == null || record.isStored()) {
         pending.remove(id);
         uncopied.remove(id);
@@ -107,6 +110,7 @@ public final class AppliedSegments {
   void forgetFlushes() {
     for (StreamId id : records.keySet()) {
       records.computeIfPresent(id, (same, record) -> {
+        // In one step with the mark: a handler's dropIfStored() that had looked before would take the mark away again.
         record.forgetStored();
         pending.add(id);
         return record;
@@ -153,6 +157,7 @@ public final class AppliedSegments {
 
   /** Returns true if a crash would lose segments. Those of requests that are under way would be sent again. */
   public boolean hasUncopied() {
+    // A stream stays in `unrecorded` until it is in the table; a later copy that succeeds ends the hurry before.
     return unrecorded.stream().anyMatch(id -> uncopied.contains(id) && pending.contains(id));
   }
 
@@ -185,6 +190,7 @@ public final class AppliedSegments {
   private void addStream(StreamId id, long now, List<StateRow> rows) {
     StreamSegments record = records.get(id);
     if (record != null) {
+      // The row alone: a copy in the spool is not a write, and the stream stays pending until the table has it.
       rows.add(record.toChange(now).row);
     }
   }
@@ -196,12 +202,17 @@ public final class AppliedSegments {
   void collect(List<Change> changes, long now) {
     for (StreamId id : pending) {
       StreamSegments record = records.get(id);
+      // A stored stream is still pending in the moment between a write-through and its dropIfStored(), or if one
+      // request's write took entries along that another had added and kept only afterwards. dropIfStored() looks again,
+      // since a handler may add entries between the two looks: they stay pending for the next flush.
       if (record == null || record.isStored()) {
         dropIfStored(id); // the write-through has written it since
         continue;
       }
       Change change = record.toChange(now);
       changes.add(new Change(change.row, () -> {
+        // A handler may have added entries since the row was made. The record then has a newer version than the one
+        // that is stored, so dropIfStored() finds it unwritten, and the stream stays pending.
         change.stored();
         dropIfStored(id);
       }));

@@ -54,6 +54,7 @@ final class RegionStreams implements FamilyHeads.Names {
     if (writes == null || edit.isReplay()) {
       return false;
     }
+    // By identity: HRegion fills one map of scopes when it opens, and passes it with each of its entries.
     if (scopes != knownScopes) {
       learn(scopes);
     }

@@ -31,6 +31,8 @@ public final class WalStamper {
   private final Health health;
   private final StampCodec codec = new StampCodec();
   private final FamilyCells cells = new FamilyCells();
+  // By identity, which compares no names: HRegion passes its own RegionInfo with each entry. A region that is opened
+  // anew has another object, and finds the same heads in the registry.
   private final IdentityHashMap<RegionInfo, RegionStreams> regions = new IdentityHashMap<>();
   private long latestTime;
   private WALKeyImpl stampedKey;
@@ -113,6 +115,7 @@ public final class WalStamper {
     if (writeTime >= latestTime) {
       latestTime = writeTime;
     } else if (writeTime < latestTime - JITTER_MS) {
+      // latestTime stays: until the clock has passed it again, each entry may lower the time to which it was set back.
       health.clockWasSetBack(latestTime, writeTime);
     }
   }
@@ -138,6 +141,7 @@ public final class WalStamper {
     RegionStreams streams = regions.get(region);
     if (streams == null) {
       if (regions.size() >= MAX_REGIONS) {
+        // Only a cache: the registry keeps the heads, so every chain goes on.
         regions.clear();
       }
       boolean isOurs = settings.isOurs(region.getTable());
