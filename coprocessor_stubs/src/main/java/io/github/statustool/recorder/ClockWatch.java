@@ -36,6 +36,7 @@ final class ClockWatch {
     long after = steady();
     if (begun && time - before < ahead - STEP_MS) {
       health.clockWasSetBack(ahead + after, time);
+      // Measured anew: against the difference of before, each later check would report the same step.
       begun = false;
     }
     ahead = begun ? Math.max(ahead, time - after) : time - after;

@@ -105,6 +105,7 @@ final class Coverage {
             ? "status-tool: region server {} has no write-time tracker; coverage starts anew"
             : "status-tool: region server {} has no replicate-time tracker; coverage starts anew", server);
         long since = isGone ? goneSince : now;
+        // The time is also the cell's timestamp: of several servers' starts the latest stays, however they are written.
         store.put(List.of(new StateRow(CoverageRow.KEY).add(column(role), since, since)));
       }
     }

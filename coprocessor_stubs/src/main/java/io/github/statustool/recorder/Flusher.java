@@ -119,6 +119,7 @@ final class Flusher {
     if (isTailLost()) {
       LOG.warn("status-tool: {} stopped, but its last WAL entries may not be durable: recorded like a crash", roles);
       begin(store, roles);
+      // No heads and no markers: they may name entries that are in no file, which replication can never bring.
       List<Change> changes = observed.otherChanges(clock.getAsLong());
       put(store, changes);
       vouch(store, roles, rowsWithoutFlush(roles));
@@ -160,6 +161,7 @@ final class Flusher {
     }
     begin(store, roles);
     put(store, changes);
+    // One sync is enough here: the rows repeat the last flush, and vouch for no entry that is still in a ring buffer.
     List<Change> durable = durable(observed.headChanges(markers.keySet()), markers);
     put(store, durable);
     vouch(store, roles, rows(roles, lastBegan, lastEcho, ServerRole.End.NONE, lastPeers));
@@ -243,6 +245,7 @@ final class Flusher {
   /** Removes the mark of a clean end from the row of a server that turned out to be running. */
   void reopen(StateStore store, ServerRole role, long timeout) throws IOException {
     Change row = role.row(lastBegan, lastEcho, ServerRole.End.NONE, health(role, lastPeers), clock.getAsLong());
+    // Before the write, whose answer may be lost: such a row must not pass for a sign that the table went back.
     role.mayBeStored(row.row);
     HBaseStateStore.await(store.replaceAsync(row.row, new StoredRow(row.row.key), List.of(ServerRow.FINAL_MS)), timeout);
     row.stored();
@@ -255,6 +258,7 @@ final class Flusher {
    */
   private void begin(StateStore store, Collection<ServerRole> roles) throws IOException {
     StoredRow coverage = store.get(CoverageRow.KEY);
+    // Before the first flush this tracker remembers no coverage: only the mark can tell that the table went back.
     boolean lost = lastCoverage != null && coverage.isEmpty() && !lastCoverage.isEmpty()
         || mark.isAbove(coverage);
     if (lastCoverage != null && !isSame(coverage)) {
@@ -271,6 +275,7 @@ final class Flusher {
   private boolean isSame(StoredRow coverage) {
     for (char role : ServerRole.BOTH.toCharArray()) {
       byte[] start = lastCoverage.value(Coverage.column(role));
+      // A start that was missing is no sign: the coverage of a role begins with its first tracker.
       if (start != null && !Arrays.equals(start, coverage.value(Coverage.column(role)))) {
         return false;
       }
