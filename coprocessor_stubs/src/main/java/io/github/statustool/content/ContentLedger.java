@@ -146,6 +146,7 @@ public final class ContentLedger {
     OpenTenure tenure = open.get(marker.region.getEncodedName());
     if (event != null && event.getEventType() == RegionEventDescriptor.EventType.REGION_OPEN) {
       opened(marker, event, tenure);
+    // HBase appends a marker again after a failed sync, with the same sequence id.
     } else if (tenure != null && marker.seq > tenure.tenure.seq) {
       if (event != null) {
         closed(marker, tenure);

@@ -200,6 +200,7 @@ final class OpenTenure {
     }
     return new Change(row(), () -> {
       storedChanges = as;
+      // A marker that has been read since the row was made is not in it, and is still to be written after its heads.
       urgent &= as != changes;
       marked &= as != changes;
     });

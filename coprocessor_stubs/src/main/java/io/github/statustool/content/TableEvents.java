@@ -54,6 +54,7 @@ public final class TableEvents {
           new Event(table, TableEventRow.ARRIVED_MS, began, TableEventRow.EARLIEST_WINS - began),
           (old, fresh) -> fresh.value < old.value ? fresh : old);
     }
+    // Without a lock: two handlers that both find it due cost one more write.
     if (now - known.dueSince >= AGAIN_MS) {
       known.dueSince = now;
       known.touch();

@@ -55,6 +55,7 @@ public final class TenureJoiner {
     List<StoredRow> rows = store.get(keys);
     int at = 0;
     for (OpenTenure tenure : due) {
+      // Before the join, which may drop the parents.
       int count = keys(tenure).size();
       joinPredecessor(store, tenure, rows.subList(at, at + count));
       at += count;
@@ -65,6 +66,7 @@ public final class TenureJoiner {
     List<OpenTenure> due = new ArrayList<>();
     long now = clock.getAsLong();
     for (OpenTenure tenure : ledger.open()) {
+      // A join writes the whole tenure: a marker that is not stored yet would come before the heads of its region.
       if (due.size() < ROWS_A_STEP && tenure.isStored() && ledger.isDescribed(tenure)
           && tenure.attempts.isDue(now)) {
         tenure.attempts.next(now);

@@ -34,8 +34,7 @@ public final class Recorder {
   private static final Logger LOG = LoggerFactory.getLogger(Recorder.class);
   private static final long FIRST_BACKOFF_MS = 500;
   private static final long LAST_BACKOFF_MS = 5_000;
-  // A server without a tracker that lives for less than this may go unseen: its queue and archived WALs alone tell of
-  // it.
+  // A server without a tracker that lives for less than this may go unseen: its queue and archived WALs tell of it.
   private static final long LIVE_CHECK_MS = 10_000;
   /** A run that has just put a token or rung waits for more than one answer, so the next is not a whole poll away. */
   private static final long IN_USE_MS = 5_000;

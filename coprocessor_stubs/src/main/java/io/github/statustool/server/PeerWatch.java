@@ -24,6 +24,7 @@ import org.slf4j.LoggerFactory;
 final class PeerWatch {
   private static final Logger LOG = LoggerFactory.getLogger(PeerWatch.class);
   private static final long READ_MS = 10_000;
+  // Rounds in which a peer is read until it is confirmed: before that, queues settle no crash of this server.
   private static final int EAGER = 20;
 
   /** The region server's peers, and their znodes. */

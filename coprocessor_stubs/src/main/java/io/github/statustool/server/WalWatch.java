@@ -84,6 +84,7 @@ public final class WalWatch implements WALActionsListener, ServerComponent {
   }
 
   private void syncNow() throws IOException {
+    // Before the sync, which need not cover an entry that is appended while it runs.
     long before = appended.getAsLong();
     wal.sync();
     durable.accumulateAndGet(before, Math::max);
@@ -124,6 +125,7 @@ public final class WalWatch implements WALActionsListener, ServerComponent {
   @Override
   public boolean isOver() {
     if (drainedAt == 0 && closing && !wal.getLogFileSizeIfBeingWritten(wal.getCurrentFileName()).isPresent()) {
+      // Never 0, which stands for a WAL that is not drained yet.
       drainedAt = System.nanoTime() | 1;
     }
     return drainedAt != 0 && (isDurable() || System.nanoTime() - drainedAt > archiveWait);

@@ -74,6 +74,7 @@ public final class HBaseStateStore implements StateStore, Closeable {
   /** Opens an impatient connection. */
   public static AsyncConnection open(Configuration conf, Settings settings) throws IOException {
     Configuration own = impatient(conf, settings);
+    // The region server's own user: it owns the state table, and no second login needs a keytab.
     return inTime(ConnectionFactory.createAsyncConnection(own, UserProvider.instantiate(own).getCurrent()),
         settings.operationTimeout);
   }
@@ -108,6 +109,7 @@ public final class HBaseStateStore implements StateStore, Closeable {
     own.setInt(HConstants.HBASE_CLIENT_META_OPERATION_TIMEOUT, timeout);
     own.setInt(HConstants.HBASE_RPC_TIMEOUT_KEY, timeout);
     own.setInt("zookeeper.recovery.retry", 1);
+    // As HBase's servers do for their own connections: that quorum is for clients only.
     own.unset(HConstants.CLIENT_ZOOKEEPER_QUORUM);
     return own;
   }
@@ -288,6 +290,7 @@ public final class HBaseStateStore implements StateStore, Closeable {
       Thread.currentThread().interrupt();
       throw (IOException) new InterruptedIOException("interrupted").initCause(e);
     } catch (TimeoutException e) {
+      // The call goes on and may still land: callers take a write that failed for one that may be stored.
       throw new IOException("no answer within " + timeout + " ms", e);
     } catch (ExecutionException e) {
       throw e.getCause() instanceof IOException ? (IOException) e.getCause() : new IOException(e.getCause());

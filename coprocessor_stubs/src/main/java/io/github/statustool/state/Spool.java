@@ -73,6 +73,7 @@ public final class Spool implements TableMark.MarkFile {
 
   private static String clusterId(Configuration conf) throws IOException {
     Path root = Settings.root(conf);
+    // FileSystem.get() would return the region server's cached instance, which this would close for it.
     try (FileSystem files = FileSystem.newInstance(root.toUri(), conf)) {
       ClusterId id = FSUtils.getClusterId(files, root);
       if (id == null) {
@@ -136,6 +137,8 @@ public final class Spool implements TableMark.MarkFile {
     IOException failure = null;
     List<FileStatus> all = list();
     boolean areLiveAsked = all.stream().anyMatch(file -> isGrowing(file.getPath()) || isUnfinished(file.getPath()));
+    // After the listing: a file's server that is not live by now is gone. In the other order, a server that starts in
+    // between would look gone, and its file would be deleted while it appends.
     Set<String> live = areLiveAsked ? prefixes(store.liveServers()) : Set.of();
     for (FileStatus file : all) {
       try {
@@ -207,6 +210,7 @@ public final class Spool implements TableMark.MarkFile {
   @Override
   public void write(long mark) throws IOException {
     fileSystem().mkdirs(folder());
+    // Before the old files go: a reader in between sees several, of which the highest counts.
     fileSystem().create(new Path(folder(), MARK + mark), true).close();
     for (Path file : marks()) {
       if (mark(file) < mark) {
@@ -256,6 +260,7 @@ public final class Spool implements TableMark.MarkFile {
       String line = in.readLine();
       while (line != null) {
         String next = in.readLine();
+        // A crash cuts the last line. No request counts as recorded by it: the hflush() that wrote it had not returned.
         if (next != null || !isGrowing(file) || SpoolLine.isWhole(line)) {
           rows.add(SpoolLine.parse(line));
         }

@@ -157,6 +157,7 @@ public final class TableMark {
     store.get(keys).forEach(row -> before.add(row.value(CoverageRow.MARK)));
     if (hasLostRows(store)) {
       wentBack.record();
+    // The regions first: a crash in between leaves a region's number above the listed one, which shows no loss.
     } else if (store.putAllIf(rows(keys, mark), CoverageRow.MARK, before)) {
       raise(store, stored, new StateRow(CoverageRow.KEY).add(CoverageRow.MARK, mark, mark)
           .add(CoverageRow.REGIONS, marked(keys, mark), mark), mark);
@@ -178,6 +179,7 @@ public final class TableMark {
       return;
     }
     seen = mark;
+    // A slow file system gets one number at a time. The next period's is higher, so this one is not missed.
     if (writing.isDone()) {
       writing = CompletableFuture.runAsync(() -> write(mark), threads);
     }
