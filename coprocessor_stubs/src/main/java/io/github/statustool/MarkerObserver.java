@@ -113,11 +113,9 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
     }
   }
 
-  /**
-   * Prepares for the WAL; returns false if it is ignored. Not done at the start, because the WAL shows its server only
-   * once it has its first file.
-   */
+  /** Prepares for the WAL; returns false if it is ignored. */
   private boolean prepare() {
+    // Not at the start: the WAL shows its server only once it has its first file.
     String server = ignored ? null : watch.serverName();
     ignored = server == null; // the WAL of the HBase master's local store
     if (!ignored) {

@@ -163,9 +163,10 @@ public final class ContentLedger {
     }
   }
 
-  /** Ignores a marker that it has seen: HBase appends an entry again after a failed sync. */
+  /** Begins a tenure. */
   private void opened(Marker marker, RegionEventDescriptor event, OpenTenure before) {
     long openSeq = event.getLogSequenceNumber();
+    // The ledger has read this marker: HBase appends an entry again after a failed sync.
     if (before != null && before.tenure.seq >= marker.seq && openSeq <= before.tenure.seq) {
       return;
     }

@@ -44,11 +44,10 @@ public final class MetaLineage {
     }
   }
 
-  /**
-   * Returns true if the edit writes the daughter's row as well, as that of a split does. HBase also writes the row of a
-   * parent alone, when it restores a snapshot from right after a split: then the daughters' files are the snapshot's.
-   */
+  /** Returns true if the edit writes the daughter's row as well, as that of a split does. */
   private static boolean isWritten(WALEdit edit, RegionInfo daughter) {
+    // HBase also writes the row of a parent alone, when it restores a snapshot from right after a split: then the
+    // daughters' files are the snapshot's.
     return edit.getCells().stream()
         .anyMatch(cell -> CellUtil.isPut(cell) && CellUtil.matchingRows(cell, daughter.getRegionName()));
   }

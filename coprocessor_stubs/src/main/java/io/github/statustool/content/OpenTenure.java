@@ -116,9 +116,10 @@ final class OpenTenure {
     return endedAt;
   }
 
-  /** Records what the region's table keeps. Written at once: a crash before the next flush must not lose it. */
+  /** Records what the region's table keeps. */
   void keeps(JsonObject retention) {
     tenure.kept = retention.toString().intern(); // one text for all regions of a table
+    // Written at once: a crash before the next flush must not lose it.
     urgent = true;
     touch();
   }
@@ -188,12 +189,11 @@ final class OpenTenure {
         .add(ContentRow.REGION_ID, region.getRegionId(), timestamp);
   }
 
-  /**
-   * Returns the change to write. A write that is repeated because its outcome is unknown has the same timestamp:
-   * meanwhile another server may have taken the tenure over and deleted the column, and it must not come back.
-   */
+  /** Returns the change to write. */
   Change change(LongSupplier timestamps) {
     long as = changes;
+    // A write that is repeated because its outcome is unknown has the same timestamp: meanwhile another server may have
+    // taken the tenure over and deleted the column, and it must not come back.
     if (stampedChange != as) {
       timestamp = timestamps.getAsLong();
       stampedChange = as;

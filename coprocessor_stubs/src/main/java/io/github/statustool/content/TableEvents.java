@@ -41,8 +41,6 @@ public final class TableEvents {
   /**
    * Records an applied entry or bulk load; returns whether the table's arrival, its first one in this JVM, has to be
    * written together with the entry's segments. Called by replication handlers, and for loads by the recorder thread.
-   * Why it is written again and again: a state table that goes back must not lose the arrival while a handler writes the
-   * segments, of which it remembers all.
    *
    * @param began a time when it had not been applied yet: what happens to the table from then on may have come after it,
    *     so the arrival must not look later. The earliest counts, as requests that began earlier may end later.
@@ -54,7 +52,8 @@ public final class TableEvents {
           new Event(table, TableEventRow.ARRIVED_MS, began, TableEventRow.EARLIEST_WINS - began),
           (old, fresh) -> fresh.value < old.value ? fresh : old);
     }
-    // Without a lock: two handlers that both find it due cost one more write.
+    // Again and again: a state table that goes back must not lose the arrival while a handler writes the segments, of
+    // which it remembers all. Without a lock, as two handlers that both find it due cost one more write.
     if (now - known.dueSince >= AGAIN_MS) {
       known.dueSince = now;
       known.touch();

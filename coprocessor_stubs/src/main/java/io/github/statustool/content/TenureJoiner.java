@@ -125,9 +125,10 @@ public final class TenureJoiner {
     }
   }
 
-  /** An earlier tenure of the same life may have noted it; and the split may be one that has closed the region since. */
+  /** Notes that a region lives again, unless that is known. */
   private void noteReturn(StateStore store, OpenTenure tenure, long ended) throws IOException {
     Collection<Tenure> others = others(tenure, store.get(tenure.key())).values();
+    // An earlier tenure of the same life may have noted it, and the split may be one that has closed the region since.
     if (others.stream().noneMatch(other -> other.again > ended) && ledger.open().contains(tenure)) {
       tenure.livesAgain();
     }
@@ -137,11 +138,10 @@ public final class TenureJoiner {
     return Bytes.toBytes(FactRow.TYPE + tenure.region.getEncodedName());
   }
 
-  /**
-   * Returns true if there is no other tenure in between. A server that crashed right after the opening leaves one, even
-   * though the next tenure opens with the same sequence id.
-   */
+  /** Returns true if there is no other tenure in between. */
   private static boolean isNext(Tenure earlier, Tenure later, Collection<Tenure> others) {
+    // A server that crashed right after the opening leaves one, even though the next tenure opens with the same
+    // sequence id.
     return earlier.isFollowedBy(later)
         && others.stream().noneMatch(other -> other.open > earlier.open && other.open <= later.open);
   }
@@ -157,13 +157,11 @@ public final class TenureJoiner {
     return others;
   }
 
-  /**
-   * Takes over one predecessor. The new beginning is set before it is written: if writing fails, two tenures have the
-   * same beginning, and the tool ignores the earlier one. Therefore columns with the same beginning are deleted before
-   * the next predecessor is taken over.
-   */
+  /** Takes over one predecessor. */
   private void join(StateStore store, OpenTenure tenure, StoredRow read, byte[] qualifier, Tenure earlier)
       throws IOException {
+    // Before it is written: if writing fails, two tenures have the same beginning, and the tool ignores the earlier
+    // one. Therefore a column with the same beginning is deleted before the next predecessor is taken over.
     if (!tenure.tenure.hasTheBeginningOf(earlier)) {
       tenure.takeOver(earlier);
     }

@@ -26,11 +26,9 @@ final class ClockWatch {
     this.health = health;
   }
 
-  /**
-   * Compares the two clocks. The monotonic clock is read before and after the wall clock, because a pause between two
-   * reads must not look like a clock that was set back.
-   */
+  /** Compares the two clocks. */
   void check() {
+    // Before and after the wall clock: a pause between two reads must not look like a clock that was set back.
     long before = steady();
     long time = clock.getAsLong();
     long after = steady();

@@ -169,14 +169,10 @@ final class Flusher {
     durable.forEach(Change::stored);
   }
 
-  /**
-   * Returns heads and markers that are durable, and cover everything acknowledged so far. Why two syncs: ASYNC_WAL
-   * acknowledges an entry while it is still in the ring buffer, where no hook has seen it, so the first sync makes every
-   * acknowledged entry pass the hooks, even if no head seems to have changed: also on a slave, where what its own
-   * clients write is observed. The heads collected then may name entries that were appended during that sync, so the
-   * second sync makes those durable: a head in the table never names an entry that a crash can undo.
-   */
+  /** Returns heads and markers that are durable, and cover everything acknowledged so far. */
   private List<Change> durable() throws IOException {
+    // ASYNC_WAL acknowledges an entry that is still in the ring buffer, where no hook has seen it. Even if no head
+    // seems to have changed, this brings all acknowledged ones through the hooks, also the slave's own clients'.
     syncer.sync(roles.walsToSync());
     Map<String, List<Change>> markers = observed.content.marked();
     return durable(observed.headChanges(), markers);
@@ -186,17 +182,15 @@ final class Flusher {
   private List<Change> durable(List<Change> heads, Map<String, List<Change>> markers) throws IOException {
     List<Change> changes = new ArrayList<>(heads);
     markers.values().forEach(changes::addAll);
+    // The heads may name entries that no sync has covered yet, such as those that were appended during the first one. A
+    // head in the table must never name an entry that a crash can undo.
     if (!changes.isEmpty()) {
       syncer.sync(roles.walsToSync());
     }
     return changes;
   }
 
-  /**
-   * Spools the rows of a final flush; without heads and markers if the last entries may not be durable. Each file has all
-   * that the table lacks, and so does a later flush: a row that says that its server ended must not come without the
-   * heads that an earlier file has, which nobody may have put into the table yet.
-   */
+  /** Spools the rows of a final flush; without heads and markers if the last entries may not be durable. */
   void spool(Spool spool, Collection<ServerRole> roles, boolean end) throws IOException {
     Map<String, String> peers = this.roles.peers();
     long began = clock.getAsLong();
@@ -214,6 +208,8 @@ final class Flusher {
       List<Change> all = new ArrayList<>(changes);
       all.addAll(rows);
       spool.write(roles.iterator().next().origin, began, Change.rows(all));
+      // The servers' rows alone. All else stays pending, for the next file and flush: a row that says that its server
+      // ended must not come without the heads of an earlier file, which may not be in the table yet.
       rows.forEach(Change::stored);
       onlySpooled = changes;
     }

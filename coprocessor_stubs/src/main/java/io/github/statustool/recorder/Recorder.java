@@ -191,7 +191,7 @@ public final class Recorder {
     }
   }
 
-  /** An error is counted, and stops nothing else: heads and segments are recorded without these looks. */
+  /** Shows the open regions to the table events and to the content ledger. */
   private void lookAtRegions() {
     if (!roles.canListRegions()) {
       return;
@@ -201,6 +201,7 @@ public final class Recorder {
       observed.tableEvents.regions(open);
       observed.content.look(open);
       isExpiring = open.stream().anyMatch(region -> region.loses(settings.table.getNameAsString()));
+    // Counted, and nothing else stops: heads and segments are recorded without these looks.
     } catch (RuntimeException e) {
       health.error("looking at the open regions", e);
     }
@@ -219,13 +220,12 @@ public final class Recorder {
     factSpooler.copy();
   }
 
-  /**
-   * Returns the connection, which is kept after failures. Whether the table still exists is checked again after each.
-   */
+  /** Returns the connection, which is kept after failures. */
   private StateStore connected() throws IOException {
     if (store == null) {
       store = connector.connect();
     }
+    // After each failure: somebody may have dropped the table.
     if (!tableKnown) {
       store.ensureTable();
       tableKnown = true;
@@ -317,11 +317,9 @@ public final class Recorder {
     }
   }
 
-  /**
-   * Returns true if a flush is due. Segments whose write-through failed and changed peers do not wait for the period: a
-   * crash would lose them.
-   */
+  /** Returns true if a flush is due. */
   private boolean isFlushDue() {
+    // Segments whose write-through failed and changed peers do not wait for the period: a crash would lose them.
     return nextFlush.isDue() || observed.applied.hasUncopied() || !roles.peers().equals(flusher.lastPeers());
   }
 

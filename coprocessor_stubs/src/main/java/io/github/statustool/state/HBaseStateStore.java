@@ -161,10 +161,7 @@ public final class HBaseStateStore implements StateStore, Closeable {
     }
   }
 
-  /**
-   * Builds one atomic mutation. HBase rejects a Put without columns, so the Put is left out if nothing is to be
-   * written.
-   */
+  /** Builds one atomic mutation. */
   static RowMutations replacement(StateRow row, StoredRow read, List<byte[]> deletedQualifiers) throws IOException {
     Delete delete = new Delete(row.key);
     for (byte[] qualifier : deletedQualifiers) {
@@ -172,6 +169,7 @@ public final class HBaseStateStore implements StateStore, Closeable {
       delete.addColumns(StateTable.FAMILY, qualifier, version == 0 ? HConstants.LATEST_TIMESTAMP : version);
     }
     Put put = toPut(row);
+    // HBase rejects a Put without columns.
     return RowMutations.of(put.isEmpty() ? List.of(delete) : List.of(put, delete));
   }
 
@@ -226,8 +224,9 @@ public final class HBaseStateStore implements StateStore, Closeable {
     return tables;
   }
 
-  /** Asks for the state of each at once: one after another would take a round trip each. */
+  /** Adds the tables with their states. */
   private void addTables(List<TableDescriptor> described, Map<String, String> tables) throws IOException {
+    // All at once: one after another would take a round trip each.
     List<CompletableFuture<Boolean>> enabled = new ArrayList<>(described.size());
     for (TableDescriptor descriptor : described) {
       enabled.add(connection.getAdmin().isTableEnabled(descriptor.getTableName()));
@@ -238,19 +237,19 @@ public final class HBaseStateStore implements StateStore, Closeable {
     }
   }
 
-  /** Asks in one call: HBase's master reads its balancer's switch before its servers. */
   @Override
   public Collection<ServerName> liveServers() throws IOException {
+    // In one call: HBase's master reads its balancer's switch before its servers.
     return known(await(connection.getAdmin().getClusterMetrics(EnumSet.of(Option.BALANCER_ON, Option.SERVERS_NAME))));
   }
 
   /**
-   * Returns the region servers that HBase's master knows. One that starts answers with none or some of them; it has a
-   * switch for its balancer only once it has them all.
+   * Returns the region servers that HBase's master knows.
    *
    * @throws IOException if the master is starting: whoever is missing would be recorded as gone
    */
   static Collection<ServerName> known(ClusterMetrics metrics) throws IOException {
+    // A master that starts knows none or some of them, and has a switch for its balancer only once it knows them all.
     if (metrics.getBalancerOn() == null) {
       throw new IOException("the HBase master is starting and does not know its region servers yet");
     }

@@ -129,8 +129,6 @@ public final class Spool implements TableMark.MarkFile {
    * Puts the rows of all files into the table. A file is deleted only after all its rows are stored. A damaged file
    * stays for an operator to inspect, and does not prevent other files from being read. A file that a killed server has
    * not finished is deleted.
-   *
-   * <p>In the order of a flush: a failed write may have stored some rows only.
    */
   public int drain(StateStore store) throws IOException {
     int files = 0;
@@ -149,6 +147,7 @@ public final class Spool implements TableMark.MarkFile {
         if (isGrowing(file.getPath()) && !isAbandoned(file.getPath(), live)) {
           continue;
         }
+        // In the order of a flush: a failed write may have stored some rows only.
         store.putInOrder(read(file.getPath()));
         fileSystem().delete(file.getPath(), false);
         files++;
@@ -190,15 +189,13 @@ public final class Spool implements TableMark.MarkFile {
     return file.getName().split("-", 2)[0];
   }
 
-  /**
-   * Returns true if nobody appends to a growing file any more: its server is gone, and has lost the lease. What it
-   * appended to a file that is deleted would be lost with it, without an error.
-   */
+  /** Returns true if nobody appends to a growing file any more: its server is gone, and has lost the lease. */
   private boolean isAbandoned(Path file, Set<String> live) throws IOException {
     if (live.contains(server(file))) {
       return false;
     }
     FileSystem files = fileSystem();
+    // What is appended to a file that has been deleted is lost without an error.
     return !(files instanceof DistributedFileSystem) || ((DistributedFileSystem) files).recoverLease(file);
   }
 
@@ -270,13 +267,11 @@ public final class Spool implements TableMark.MarkFile {
     return rows;
   }
 
-  /**
-   * Returns a FileSystem instance of our own: Hadoop's shutdown hook closes the shared one, just when the spool needs
-   * it.
-   */
+  /** Returns a FileSystem instance of our own. */
   private synchronized FileSystem fileSystem() throws IOException {
     if (fileSystem == null) {
       Configuration own = new Configuration(conf);
+      // Hadoop's shutdown hook would close it just when the spool needs it.
       own.setBoolean("fs.automatic.close", false);
       fileSystem = FileSystem.newInstance(folder().toUri(), own);
     }

@@ -123,24 +123,20 @@ public final class TableMark {
     }
   }
 
-  /**
-   * Returns true if the file of a table that has been kept is gone. The number of a new cluster is in the table a
-   * moment before it is in the file, so one that was just raised says nothing. On a cluster that runs, another tracker
-   * writes the file in each period.
-   */
+  /** Returns true if the file of a table that has been kept is gone. */
   private boolean isFileLost(long stored, long mark) {
+    // The number of a new cluster is in the table a moment before it is in the file, so one that was just raised says
+    // nothing. On a cluster that runs, another tracker writes the file in each period.
     return mark == NONE && stored != NONE && clock.getAsLong() > stored + IN_FILE_AFTER_MS;
   }
 
-  /**
-   * Raises the number once in each period, unless a region lost rows since. That is due if the number is the one of
-   * this tracker's last look, a period before by its own clock. The number itself tells no time: it is in the future if
-   * the clock of some server was ahead once, and nobody would raise it until then.
-   */
+  /** Raises the number once in each period, unless a region lost rows since. */
   public void raise(StateStore store, Finding wentBack) throws IOException {
     if (compared && next.isDue()) {
       next.set(PERIOD_MS);
       byte[] stored = mark(store);
+      // Nobody has raised it since this tracker's last look, a period before by its own clock. The number itself tells
+      // no time: it is in the future if some server's clock was ahead once, and nobody would raise it until then.
       boolean isDue = number(stored) == seen;
       seen = Math.max(seen, number(stored)); // if it is lower, the next flush finds it too low
       if (isDue) {
@@ -149,11 +145,12 @@ public final class TableMark {
     }
   }
 
-  /** Raises the mark. Each region's number is read before the comparison, so no loss in between is covered up. */
+  /** Raises the mark. */
   private void raise(StateStore store, Finding wentBack, byte[] stored) throws IOException {
     long mark = Math.max(clock.getAsLong(), number(stored) + 1);
     List<byte[]> keys = keys(store);
     List<byte[]> before = new ArrayList<>();
+    // Before the comparison, so that no loss in between is covered up.
     store.get(keys).forEach(row -> before.add(row.value(CoverageRow.MARK)));
     if (hasLostRows(store)) {
       wentBack.record();

@@ -195,10 +195,7 @@ public final class AppliedSegments {
     }
   }
 
-  /**
-   * Collects what is still to be written. A stream that grows while it is being written stays pending: writing it twice
-   * is harmless, missing the addition is not.
-   */
+  /** Collects what is still to be written. */
   void collect(List<Change> changes, long now) {
     for (StreamId id : pending) {
       StreamSegments record = records.get(id);

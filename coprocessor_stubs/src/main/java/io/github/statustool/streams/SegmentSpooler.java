@@ -225,15 +225,13 @@ public final class SegmentSpooler implements WriteThrough.Copies {
     deleteOutdated();
   }
 
-  /**
-   * Abandons the file. What has been appended stays readable until a newer file has it. An empty file goes at once: where
-   * every append fails, each attempt leaves one.
-   */
+  /** Abandons the file. What has been appended stays readable until a newer file has it. */
   private void abandon() {
     if (copy != null) {
       // Before the close, which may fail: other trackers leave a growing file of a live server alone, so it would stay.
       outdated.add(copy.path);
       closeQuietly(copy);
+      // At once: where every append fails, each attempt leaves an empty file.
       if (copy.isEmpty()) {
         deleteQuietly(copy.path);
       }

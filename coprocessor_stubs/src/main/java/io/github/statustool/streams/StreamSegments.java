@@ -99,8 +99,9 @@ final class StreamSegments {
     storedVersion = Math.max(storedVersion, written);
   }
 
-  /** Marks it as not written. A write that is under way may be one of those that the table has lost. */
+  /** Marks it as not written. */
   synchronized void forgetStored() {
+    // A write that is under way does not count any more: it may be one of those that the table has lost.
     version++;
   }
 

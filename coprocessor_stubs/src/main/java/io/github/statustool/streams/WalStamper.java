@@ -107,13 +107,11 @@ public final class WalStamper {
     }
   }
 
-  /**
-   * Detects a clock that was set back by the write times of new entries. Handlers take the write time before they
-   * append, so entries are slightly out of order; smaller steps back are ignored.
-   */
+  /** Detects a clock that was set back by the write times of new entries. */
   private void noteTime(long writeTime) {
     if (writeTime >= latestTime) {
       latestTime = writeTime;
+    // Handlers take the write time before they append, so entries are slightly out of order.
     } else if (writeTime < latestTime - JITTER_MS) {
       // latestTime stays: until the clock has passed it again, each entry may lower the time to which it was set back.
       health.clockWasSetBack(latestTime, writeTime);
