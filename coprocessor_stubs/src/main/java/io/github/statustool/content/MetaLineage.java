@@ -63,8 +63,9 @@ public final class MetaLineage {
             MERGE_PREFIX, 0, MERGE_PREFIX.length);
   }
 
-  /** Records a split. It stands in the parent's row of hbase:meta, so the row key is the parent's name. */
+  /** Records a split. */
   private void splitParent(byte[] regionName, long writeTime) throws IOException {
+    // A split stands in the parent's row of hbase:meta, so the row key is the parent's name.
     long id = Long.parseLong(Bytes.toString(RegionInfo.parseRegionName(regionName)[2]));
     String table = RegionInfo.getTable(regionName).getNameAsString();
     facts.parent(RegionInfo.encodeRegionName(regionName), table, SPLIT, id, writeTime);

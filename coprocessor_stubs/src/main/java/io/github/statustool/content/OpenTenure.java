@@ -139,8 +139,9 @@ final class OpenTenure {
     return parents.isEmpty() || isOrphan;
   }
 
-  /** Extends the tenure back to the beginning of its predecessor. An orphan stays one, whatever that one knew of it. */
+  /** Extends the tenure back to the beginning of its predecessor. */
   void takeOver(Tenure earlier) {
+    // An orphan stays one, whatever its predecessor knew of it.
     long unseen = isOrphan ? tenure.unseen : 0;
     tenure.takeOver(earlier);
     tenure.unseen = tenure.unseen == 0 ? unseen : tenure.unseen;

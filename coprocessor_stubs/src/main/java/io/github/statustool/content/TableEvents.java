@@ -72,6 +72,8 @@ public final class TableEvents {
   public void regions(Collection<OpenRegion> open) {
     Map<String, OpenRegion> before = new HashMap<>(openedRegions);
     openedRegions.clear();
+    // A region keeps the scopes that it was opened with while others open with new ones (HBase 2.6 need not open
+    // regions anew): what is written to it until it closes, for its split, say, counts as well.
     before.values().forEach(region -> scopes.merge(region.table, region.scopes, TableEvents::lowest));
     for (OpenRegion region : open) {
       openedRegions.put(region.name, region);
@@ -96,11 +98,7 @@ public final class TableEvents {
     note(new Event(table, TableEventRow.FIRST_BORN_MS, regionId, TableEventRow.EARLIEST_WINS - regionId));
   }
 
-  /**
-   * Returns the lower scope of each family. A region keeps those that it was opened with while others open with new
-   * ones (HBase 2.6 need not open regions anew): what was written to it until it closes, for its split, say, counts as
-   * well.
-   */
+  /** Returns the lower scope of each family. */
   private static Map<String, Integer> lowest(Map<String, Integer> one, Map<String, Integer> other) {
     if (one.equals(other)) {
       return one;

@@ -109,14 +109,14 @@ public final class TenureJoiner {
 
   /**
    * Notes regions that opened since the last call although they have been split or merged: a snapshot of before was
-   * restored, and what their children held is gone. If nothing was written between the snapshot and the split, such a
-   * region has the files that it was closed with. Called before each flush, so that an echo vouches for it.
+   * restored, and what their children held is gone. Called before each flush, so that an echo vouches for it.
    */
   public void noteReturns(StateStore store) throws IOException {
     List<OpenTenure> unasked = ledger.open().stream().filter(tenure -> !tenure.isAsked).collect(Collectors.toList());
     for (List<OpenTenure> some : Lists.partition(unasked, ROWS_A_STEP)) {
       List<StoredRow> facts = store.get(some.stream().map(TenureJoiner::factKey).collect(Collectors.toList()));
       for (int i = 0; i < some.size(); i++) {
+        // The files may not tell: if nothing was written between snapshot and split, they are those of its close.
         if (facts.get(i).value(FactRow.LINEAGE) != null) {
           noteReturn(store, some.get(i), facts.get(i).timestamp(FactRow.LINEAGE));
         }
@@ -171,16 +171,14 @@ public final class TenureJoiner {
     tenure.attempts.again();
   }
 
-  /**
-   * Records the parents as split or merged if this region has references to them, in case the server of hbase:meta
-   * crashed before it could record that.
-   */
+  /** Records the parents as split or merged if this region has references to them. */
   private void noteParents(OpenTenure tenure, List<StoredRow> rows) {
     String lineage = rows.size() > 1 ? "merge" : "split";
     int at = 0;
     for (String parent : tenure.parents) {
       byte[] id = rows.get(at++).value(ContentRow.REGION_ID);
       if (id != null && id.length == Long.BYTES) {
+        // The server of hbase:meta may have crashed before it could record that.
         facts.parent(parent, tenure.region.getTable().getNameAsString(), lineage, Bytes.toLong(id, 0),
             tenure.tenure.began);
       }

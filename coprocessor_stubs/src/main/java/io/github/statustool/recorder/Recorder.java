@@ -319,7 +319,7 @@ public final class Recorder {
 
   /** Returns true if a flush is due. */
   private boolean isFlushDue() {
-    // Segments whose write-through failed and changed peers do not wait for the period: a crash would lose them.
+    // Segments that neither spool nor table has, and changed peers, do not wait for the period: a crash loses them.
     return nextFlush.isDue() || observed.applied.hasUncopied() || !roles.peers().equals(flusher.lastPeers());
   }
 

@@ -90,6 +90,7 @@ final class HBasePeers implements PeerWatch.Source {
         }
       }
     } catch (RuntimeException e) {
+      // No queue has such a WAL, so the answer does not count.
       return Set.of("the WALs are not known yet");
     }
     return prefixes(names);

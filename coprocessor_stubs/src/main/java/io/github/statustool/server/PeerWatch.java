@@ -93,9 +93,7 @@ final class PeerWatch {
     this.nextRead = new Alarm(clock);
   }
 
-  /**
-   * Compares the peers in force with what is known. Never throws: without peers the tool knows less, and reports that.
-   */
+  /** Compares the peers in force with what is known. Never throws. */
   void check() {
     if (broken) {
       return;
@@ -108,6 +106,7 @@ final class PeerWatch {
       }
       readZnodes();
     } catch (Throwable t) {
+      // Without peers the tool knows less, and reports that.
       LOG.warn("status-tool: cannot watch the replication peers of this server", t);
       broken = true;
       known.clear();

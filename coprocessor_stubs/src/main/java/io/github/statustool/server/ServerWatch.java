@@ -36,8 +36,7 @@ public final class ServerWatch implements ServerComponent {
   }
 
   /**
-   * Finds the region server that a WAL belongs to: a WAL's coprocessor has no other way to it. A region server is a
-   * thread of its JVM, or, where HBase runs standalone, what another thread runs.
+   * Finds the region server that a WAL belongs to: a WAL's coprocessor has no other way to it.
    *
    * @return null if no region server of this JVM has this name
    */
@@ -59,6 +58,7 @@ public final class ServerWatch implements ServerComponent {
   }
 
   private static HRegionServer serverOf(Thread thread) {
+    // Where HBase runs standalone, another thread runs the region server, which is a thread as well.
     if (thread instanceof RegionServerThread) {
       return ((RegionServerThread) thread).getRegionServer();
     }

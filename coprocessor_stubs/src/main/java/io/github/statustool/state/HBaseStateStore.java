@@ -97,13 +97,11 @@ public final class HBaseStateStore implements StateStore, Closeable {
     }
   }
 
-  /**
-   * Returns the client configuration with short time-outs and few retries. With the server's own settings one call
-   * could retry for minutes, and a server that stops cannot wait for that.
-   */
+  /** Returns the client configuration with short time-outs and few retries. */
   private static Configuration impatient(Configuration conf, Settings settings) {
     int timeout = (int) Math.min(Integer.MAX_VALUE, settings.operationTimeout);
     Configuration own = new Configuration(conf);
+    // With the server's own settings one call could retry for minutes, and a server that stops cannot wait for that.
     own.setInt(HConstants.HBASE_CLIENT_RETRIES_NUMBER, MAX_ATTEMPTS);
     own.setInt(HConstants.HBASE_CLIENT_OPERATION_TIMEOUT, timeout);
     own.setInt(HConstants.HBASE_CLIENT_META_OPERATION_TIMEOUT, timeout);

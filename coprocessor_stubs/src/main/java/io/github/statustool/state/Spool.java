@@ -63,11 +63,10 @@ public final class Spool implements TableMark.MarkFile {
     this.finder = finder;
   }
 
-  /**
-   * Returns the spool in the cluster's subfolder of a folder that several clusters may share. The cluster's id is read
-   * from HBase's root when it is needed first, as the files are: a coprocessor must not wait for it when it starts.
-   */
+  /** Returns the spool in the cluster's subfolder of a folder that several clusters may share. */
   public static Spool ofCluster(Configuration conf, Path shared) {
+    // HBase's root tells the cluster's id when it is needed first, as the files are: a coprocessor must not wait for it
+    // when it starts.
     return new Spool(conf, () -> new Path(shared, clusterId(conf)));
   }
 

@@ -111,13 +111,11 @@ public final class TableMark {
     return true;
   }
 
-  /**
-   * Reports a clock that was set back while no server ran, so that nobody could watch it. The number is about the last
-   * time that a clock of the cluster showed. It is later where one of them had been ahead: then that clock was set right,
-   * but entries that are written now look older than what was written before all the same.
-   */
+  /** Reports a clock that was set back while no server ran, so that nobody could watch it. */
   private void checkClock() {
     long now = clock.getAsLong();
+    // The number is about the last time that a clock of the cluster showed. It is later if one of them was ahead and
+    // has been set right since: entries that are written now look older than those of before all the same.
     if (now < seen - SKEW_MS) {
       health.clockWasSetBack(seen, now);
     }
@@ -182,11 +180,9 @@ public final class TableMark {
     }
   }
 
-  /**
-   * Puts a number into each region of a table that went back, after that was recorded. If one of them has lost its rows
-   * and the tables cannot be marked, it is left to be found again, by {@link #raise} and by the tool.
-   */
+  /** Puts a number into each region of a table that went back, after that was recorded. */
   public void markRegions(StateStore store, long mark) throws IOException {
+    // A region that has lost its rows is left as it is until the tables are marked: raise() and the tool find it again.
     if (hasLostRows(store) && !areTablesMarked(store)) {
       return;
     }
@@ -229,12 +225,10 @@ public final class TableMark {
     }
   }
 
-  /**
-   * Lost may be the row with the arrival of a table's first entry, while its segments are in other regions: every table
-   * counts as one that has held something since ever.
-   */
+  /** Lets every table count as one that has held something since ever. */
   private static void markTables(StateStore store) throws IOException {
     List<StateRow> rows = new ArrayList<>();
+    // The row with the arrival of a table's first entry may be lost while its segments are in other regions.
     for (String table : store.tables().keySet()) {
       rows.add(new StateRow(Bytes.toBytes(TableEventRow.TYPE + table))
           .add(TableEventRow.ARRIVED_MS, 1, TableEventRow.EARLIEST_WINS - 1));

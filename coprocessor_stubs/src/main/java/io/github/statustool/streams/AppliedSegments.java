@@ -10,8 +10,9 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Segments applied on this server, by stream. The ones that the write-through could not write are kept until a flush
- * writes them. Bounded by the number of active streams, because the segments of a stream are kept merged.
+ * Segments applied on this server, by stream. Those that the state table does not have yet are pending until a
+ * write-through or a flush stores them. Bounded by the number of active streams, because the segments of a stream are
+ * kept merged.
  */
 public final class AppliedSegments {
   private static final long IDLE_MS = 3_600_000;
@@ -76,7 +77,7 @@ public final class AppliedSegments {
     return touched;
   }
 
-  /** Keeps streams for the next flush after their write failed. */
+  /** Keeps streams for the next flush, in case they are not stored before. */
   void keep(List<StreamSegments> unwritten) {
     for (StreamSegments record : unwritten) {
       pending.add(record.id);
