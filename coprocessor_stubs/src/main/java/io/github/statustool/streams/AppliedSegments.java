@@ -204,7 +204,7 @@ public final class AppliedSegments {
       // request's write took entries along that another had added and kept only afterwards. dropIfStored() looks again,
       // since a handler may add entries between the two looks: they stay pending for the next flush.
       if (record == null || record.isStored()) {
-        dropIfStored(id); // the write-through has written it since
+        dropIfStored(id);
         continue;
       }
       Change change = record.toChange(now);
