@@ -57,7 +57,7 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
    */
   static void install(Configuration conf) {
     List<String> classes = Arrays.asList(conf.getTrimmedStrings(CoprocessorHost.WAL_COPROCESSOR_CONF_KEY));
-    // By the beginning: HBase also takes class|priority|path.
+    // HBase also takes class|priority|path, so only the beginning is compared.
     boolean seen = classes.stream().anyMatch(name -> name.startsWith(WriteTimeTracker.class.getName())
         || name.startsWith(MarkerObserver.class.getName()));
     if (!seen) {

@@ -73,7 +73,7 @@ public final class MarkerForwarder {
     boolean isScoped = key.getReplicationScopes() != null && !key.getReplicationScopes().isEmpty();
     if (load.getStoresList().stream().anyMatch(store -> replicated.contains(store.getFamilyName().toStringUtf8()))) {
       facts.bulkLoad(region.getEncodedName(), region.getTable().getNameAsString(), key.getWriteTime(),
-          // HBase may ship a load that it has not noted. An empty hfile-refs tells nothing of it: not shipped.
+          // HBase may ship a load that it has not noted: hfile-refs is empty then, too.
           isScoped && load.getReplicate() && settings.loadsAreNoted);
     }
   }

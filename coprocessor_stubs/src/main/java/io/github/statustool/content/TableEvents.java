@@ -73,7 +73,7 @@ public final class TableEvents {
     Map<String, OpenRegion> before = new HashMap<>(openedRegions);
     openedRegions.clear();
     // A region keeps the scopes that it was opened with while others open with new ones (HBase 2.6 need not open
-    // regions anew): what is written to it until it closes, for its split, say, counts as well.
+    // regions anew): what is written to it until it closes, for a split for example, counts as well.
     before.values().forEach(region -> scopes.merge(region.table, region.scopes, TableEvents::lowest));
     for (OpenRegion region : open) {
       openedRegions.put(region.name, region);

@@ -28,7 +28,7 @@ public final class RecorderThread extends Thread {
     long deadline = Long.MAX_VALUE;
     boolean stopSeen = false;
     while (true) {
-      // Before the tick: the end is judged after a tick that began when the stop had been requested.
+      // Looked at before the tick: a whole tick has to follow the request to stop before the end is judged.
       if (stopping && !stopSeen) {
         stopSeen = true;
         deadline = System.currentTimeMillis() + recorder.settings().stopCloseWait;

@@ -59,7 +59,7 @@ final class HBasePeers implements PeerWatch.Source {
 
   @Override
   public void readZnode(String peer, Object config, Consumer<PeerWatch.Answer> receiver) {
-    // The client beneath, since RecoverableZooKeeper has blocking calls only: its retries would stop the recorder.
+    // The client beneath, since RecoverableZooKeeper has blocking calls only: its retries would hold up the recorder.
     ZooKeeper zookeeper = server.getZooKeeper().getRecoverableZooKeeper().getZooKeeper();
     if (zookeeper == null || !zookeeper.getState().isConnected()) {
       return;

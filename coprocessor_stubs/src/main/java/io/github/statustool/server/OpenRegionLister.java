@@ -29,8 +29,7 @@ final class OpenRegionLister {
 
   List<TableEvents.OpenRegion> list(Collection<? extends Region> regions, long now) {
     Set<Region> before = open;
-    // By identity, as HRegion compares by name: one that was closed and opened again since is another, and both are
-    // listed.
+    // By identity, as HRegion compares by name: a region that was closed and opened again since is listed as both.
     open = Collections.newSetFromMap(new IdentityHashMap<>());
     for (Region region : regions) {
       RegionInfo info = region.getRegionInfo();

@@ -91,9 +91,9 @@ public final class WalWatch implements WALActionsListener, ServerComponent {
   /** Returns true if the last entries are durable. */
   @Override
   public boolean isDurable() {
-    // HBase closes a WAL whose last sync failed like any other: its server was fenced, paused for longer than its
-    // ZooKeeper session, say, and aborts. Its last entries are in no file then. A server that stops in order has closed
-    // its regions before, each with a marker and a sync, and archives its WALs; one that aborts does not.
+    // HBase closes a WAL whose last sync failed like any other: its server was fenced (paused for longer than its
+    // ZooKeeper session, for example), and aborts. Its last entries are in no file then. A server that stops in order
+    // has closed its regions before, each with a marker and a sync, and archives its WALs; one that aborts does not.
     return archived || durable.get() == appended.getAsLong();
   }
 

@@ -107,7 +107,7 @@ public final class HBaseStateStore implements StateStore, Closeable {
     own.setInt(HConstants.HBASE_CLIENT_META_OPERATION_TIMEOUT, timeout);
     own.setInt(HConstants.HBASE_RPC_TIMEOUT_KEY, timeout);
     own.setInt("zookeeper.recovery.retry", 1);
-    // As HBase's servers do for their own connections: that quorum is for clients only.
+    // HBase's servers do the same for their own connections: that quorum serves clients only.
     own.unset(HConstants.CLIENT_ZOOKEEPER_QUORUM);
     return own;
   }

@@ -65,8 +65,7 @@ public final class Spool implements TableMark.MarkFile {
 
   /** Returns the spool in the cluster's subfolder of a folder that several clusters may share. */
   public static Spool ofCluster(Configuration conf, Path shared) {
-    // HBase's root tells the cluster's id when it is needed first, as the files are: a coprocessor must not wait for it
-    // when it starts.
+    // The spool reads the id from HBase's root at its first use: a coprocessor must not wait for that when it starts.
     return new Spool(conf, () -> new Path(shared, clusterId(conf)));
   }
 

@@ -96,8 +96,8 @@ public final class AppliedSegments {
    */
   void dropIfStored(StreamId id) {
     records.compute(id, (same, record) -> {
-      // A look without the lock may be out of date at the removal. A handler that adds entries and keeps the stream in
-      // between then finds nothing pending, and so does the spool's thread, which takes the request for recorded.
+      // Without the lock, a handler may add entries and keep the stream between the look and the removal. The spool's
+      // thread would then find nothing pending, and take a request for recorded that a crash would lose.
       if (record == null || record.isStored()) {
         pending.remove(id);
         uncopied.remove(id);
@@ -158,7 +158,8 @@ public final class AppliedSegments {
 
   /** Returns true if a crash would lose segments. Those of requests that are under way would be sent again. */
   public boolean hasUncopied() {
-    // A stream stays in `unrecorded` until it is in the table; a later copy that succeeds ends the hurry before.
+    // A stream stays in `unrecorded` until the table has it. A copy that succeeds takes it out of `uncopied`: no hurry
+    // then.
     return unrecorded.stream().anyMatch(id -> uncopied.contains(id) && pending.contains(id));
   }
 

@@ -101,7 +101,7 @@ final class StreamHead {
   /** Returns the row as of now; null if the state table has it already. */
   Change change() {
     Snapshot seen = snapshot();
-    // A head that only a stamp has asked for, of an entry that was never appended, has 0 as well, and is not written.
+    // If an entry is stamped and never appended, its new head stays at 0, as flushedSeq does, and is not written.
     return seen.seq == flushedSeq ? null : new Change(row(seen), () -> flushedSeq = Math.max(flushedSeq, seen.seq));
   }
 
