@@ -158,8 +158,7 @@ public final class AppliedSegments {
 
   /** Returns true if a crash would lose segments. Those of requests that are under way would be sent again. */
   public boolean hasUncopied() {
-    // A stream stays in `unrecorded` until the table has it. A copy that succeeds takes it out of `uncopied`: no hurry
-    // then.
+    // A stream stays in `unrecorded` until the table has it; a copy takes it out of `uncopied`, which ends the hurry.
     return unrecorded.stream().anyMatch(id -> uncopied.contains(id) && pending.contains(id));
   }
 
