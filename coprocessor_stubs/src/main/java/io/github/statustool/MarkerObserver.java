@@ -57,6 +57,7 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
    */
   static void install(Configuration conf) {
     List<String> classes = Arrays.asList(conf.getTrimmedStrings(CoprocessorHost.WAL_COPROCESSOR_CONF_KEY));
+    // HBase also takes class|priority|path, so only the beginning is compared.
     boolean seen = classes.stream().anyMatch(name -> name.startsWith(WriteTimeTracker.class.getName())
         || name.startsWith(MarkerObserver.class.getName()));
     if (!seen) {
@@ -81,6 +82,7 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
     recorder = running.recorder;
     try {
       WAL wal = ((WALCoprocessorEnvironment) env).getWAL();
+      // No wait for the archive: this WAL gives its server no writer's role, so nobody asks whether its end was clean.
       watch = new WalWatch((AbstractFSWAL<?>) wal, running.thread::wake, 0);
       wal.registerWALActionsListener(watch);
       recorder.roles().observeWal(watch);
@@ -111,11 +113,9 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
     }
   }
 
-  /**
-   * Prepares for the WAL; returns false if it is ignored. Not done at the start, because the WAL shows its server only
-   * once it has its first file.
-   */
+  /** Prepares for the WAL; returns false if it is ignored. */
   private boolean prepare() {
+    // Not at the start: the WAL shows its server only once it has its first file.
     String server = ignored ? null : watch.serverName();
     ignored = server == null; // the WAL of the HBase master's local store
     if (!ignored) {

@@ -18,9 +18,9 @@ import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos;
  * Records which stamped entries replication has applied on this server. Configured in {@code
  * hbase.coprocessor.regionserver.classes} of the slave clusters.
  *
- * <p>Collects a request's entries on its handler thread, and writes their segments to the state table before the
- * request is acknowledged, waiting once and briefly. The next flush of the {@link Recorder} writes what could not be
- * written then. The hooks never throw: an exception would make the source ship the batch again.
+ * <p>Collects a request's entries on its handler thread, and records their segments in the spool, or else in the state
+ * table, before the request is acknowledged. It waits once and briefly for each. The next flush of the {@link Recorder}
+ * puts them into the table. The hooks never throw: an exception would make the source ship the batch again.
  */
 @SuppressWarnings("deprecation") // the hooks around a request, which have no replacement
 public final class ReplicateTimeTracker implements RegionServerCoprocessor, RegionServerObserver {

@@ -33,9 +33,7 @@ final class SharedRecorders {
 
   /**
    * Returns the recorder of the cluster that this configuration names, and starts it on the first call. Returns null if
-   * that failed, for example because a setting is invalid: a coprocessor that throws makes HBase abort its server. It is
-   * not tried again for the next tracker or WAL: the server would have its rows then, and look like one of which every
-   * WAL is tracked.
+   * that failed, for example because a setting is invalid: a coprocessor that throws makes HBase abort its server.
    */
   static synchronized Running of(Configuration conf) {
     String cluster = "";
@@ -43,6 +41,7 @@ final class SharedRecorders {
       cluster = cluster(conf);
       return OFF.contains(cluster) ? null : RUNNING.computeIfAbsent(cluster, absent -> start(conf));
     } catch (Throwable e) { // no memory for a thread, too
+      // For good: if the next tracker or WAL tried again, the server would look like one of which every WAL is tracked.
       OFF.add(cluster);
       LOG.error("status-tool: the trackers are off and record nothing: {}; correct the setting and restart this server",
           String.valueOf(e.getMessage()));

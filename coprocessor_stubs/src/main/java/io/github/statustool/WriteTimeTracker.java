@@ -89,14 +89,12 @@ public final class WriteTimeTracker implements WALCoprocessor, WALObserver {
     }
   }
 
-  /**
-   * Prepares for the WAL; returns false if it is ignored. Not done at the start, because the WAL shows its server only
-   * once it has its first file.
-   */
+  /** Prepares for the WAL; returns false if it is ignored. */
   private boolean prepare() {
     if (ignored) {
       return false;
     }
+    // Not at the start: the WAL shows its server only once it has its first file.
     String server = watch == null ? null : watch.serverName();
     ignored = server == null; // the WAL of the HBase master's local store
     if (!ignored) {

@@ -146,6 +146,7 @@ public final class ContentLedger {
     OpenTenure tenure = open.get(marker.region.getEncodedName());
     if (event != null && event.getEventType() == RegionEventDescriptor.EventType.REGION_OPEN) {
       opened(marker, event, tenure);
+    // HBase appends a marker again after a failed sync, with the same sequence id.
     } else if (tenure != null && marker.seq > tenure.tenure.seq) {
       if (event != null) {
         closed(marker, tenure);
@@ -162,9 +163,10 @@ public final class ContentLedger {
     }
   }
 
-  /** Ignores a marker that it has seen: HBase appends an entry again after a failed sync. */
+  /** Begins a tenure. */
   private void opened(Marker marker, RegionEventDescriptor event, OpenTenure before) {
     long openSeq = event.getLogSequenceNumber();
+    // The ledger has read this marker: HBase appends an entry again after a failed sync.
     if (before != null && before.tenure.seq >= marker.seq && openSeq <= before.tenure.seq) {
       return;
     }

@@ -66,15 +66,14 @@ public final class MarkerForwarder {
     ledger.note(new Marker(origin, region, key.getSequenceId(), key.getWriteTime(), edit.getCells(), replicated));
   }
 
-  /**
-   * Records a bulk load of replicated families, after HBase has removed the scopes from its marker if this server does
-   * not replicate bulk loads: no other server's setting, and none of later, makes up for that. One that HBase ships but
-   * may not have noted is recorded like one that it does not: an empty hfile-refs tells nothing of it.
-   */
+  /** Records a bulk load of replicated families. */
   private void noteReplicated(RegionInfo region, WALKeyImpl key, BulkLoadDescriptor load, List<String> replicated) {
+    // HBase has removed the scopes from the marker if this server does not replicate bulk loads: no other server's
+    // setting, and none of later, makes up for that.
     boolean isScoped = key.getReplicationScopes() != null && !key.getReplicationScopes().isEmpty();
     if (load.getStoresList().stream().anyMatch(store -> replicated.contains(store.getFamilyName().toStringUtf8()))) {
       facts.bulkLoad(region.getEncodedName(), region.getTable().getNameAsString(), key.getWriteTime(),
+          // HBase may ship a load that it has not noted: hfile-refs is empty then, too.
           isScoped && load.getReplicate() && settings.loadsAreNoted);
     }
   }

@@ -44,11 +44,10 @@ public final class MetaLineage {
     }
   }
 
-  /**
-   * Returns true if the edit writes the daughter's row as well, as that of a split does. HBase also writes the row of a
-   * parent alone, when it restores a snapshot from right after a split: then the daughters' files are the snapshot's.
-   */
+  /** Returns true if the edit writes the daughter's row as well, as that of a split does. */
   private static boolean isWritten(WALEdit edit, RegionInfo daughter) {
+    // HBase also writes the row of a parent alone, when it restores a snapshot from right after a split: then the
+    // daughters' files are the snapshot's.
     return edit.getCells().stream()
         .anyMatch(cell -> CellUtil.isPut(cell) && CellUtil.matchingRows(cell, daughter.getRegionName()));
   }
@@ -64,8 +63,9 @@ public final class MetaLineage {
             MERGE_PREFIX, 0, MERGE_PREFIX.length);
   }
 
-  /** Records a split. It stands in the parent's row of hbase:meta, so the row key is the parent's name. */
+  /** Records a split. */
   private void splitParent(byte[] regionName, long writeTime) throws IOException {
+    // A split stands in the parent's row of hbase:meta, so the row key is the parent's name.
     long id = Long.parseLong(Bytes.toString(RegionInfo.parseRegionName(regionName)[2]));
     String table = RegionInfo.getTable(regionName).getNameAsString();
     facts.parent(RegionInfo.encodeRegionName(regionName), table, SPLIT, id, writeTime);

@@ -116,9 +116,10 @@ final class OpenTenure {
     return endedAt;
   }
 
-  /** Records what the region's table keeps. Written at once: a crash before the next flush must not lose it. */
+  /** Records what the region's table keeps. */
   void keeps(JsonObject retention) {
     tenure.kept = retention.toString().intern(); // one text for all regions of a table
+    // Written at once: a crash before the next flush must not lose it.
     urgent = true;
     touch();
   }
@@ -138,8 +139,9 @@ final class OpenTenure {
     return parents.isEmpty() || isOrphan;
   }
 
-  /** Extends the tenure back to the beginning of its predecessor. An orphan stays one, whatever that one knew of it. */
+  /** Extends the tenure back to the beginning of its predecessor. */
   void takeOver(Tenure earlier) {
+    // An orphan stays one, whatever its predecessor knew of it.
     long unseen = isOrphan ? tenure.unseen : 0;
     tenure.takeOver(earlier);
     tenure.unseen = tenure.unseen == 0 ? unseen : tenure.unseen;
@@ -188,18 +190,18 @@ final class OpenTenure {
         .add(ContentRow.REGION_ID, region.getRegionId(), timestamp);
   }
 
-  /**
-   * Returns the change to write. A write that is repeated because its outcome is unknown has the same timestamp:
-   * meanwhile another server may have taken the tenure over and deleted the column, and it must not come back.
-   */
+  /** Returns the change to write. */
   Change change(LongSupplier timestamps) {
     long as = changes;
+    // A write that is repeated because its outcome is unknown has the same timestamp: meanwhile another server may have
+    // taken the tenure over and deleted the column, and it must not come back.
     if (stampedChange != as) {
       timestamp = timestamps.getAsLong();
       stampedChange = as;
     }
     return new Change(row(), () -> {
       storedChanges = as;
+      // A marker that has been read since the row was made is not in it, and is still to be written after its heads.
       urgent &= as != changes;
       marked &= as != changes;
     });

@@ -34,6 +34,7 @@ final class StoreFiles {
     int links = 0;
     int loaded = 0;
     for (Map.Entry<Long, Byte> file : files.entrySet()) {
+      // A sum depends on no order. It may overflow: it is only compared.
       sum += file.getKey();
       links += file.getValue() == LINK ? 1 : 0;
       loaded += file.getValue() == LOADED ? 1 : 0;
@@ -57,6 +58,7 @@ final class StoreFiles {
 
     @Override
     public boolean equals(Object other) {
+      // `links` and `loaded` follow from the names.
       return other instanceof Content && count == ((Content) other).count && sum == ((Content) other).sum;
     }
 

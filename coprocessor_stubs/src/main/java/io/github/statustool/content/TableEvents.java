@@ -41,8 +41,6 @@ public final class TableEvents {
   /**
    * Records an applied entry or bulk load; returns whether the table's arrival, its first one in this JVM, has to be
    * written together with the entry's segments. Called by replication handlers, and for loads by the recorder thread.
-   * Why it is written again and again: a state table that goes back must not lose the arrival while a handler writes the
-   * segments, of which it remembers all.
    *
    * @param began a time when it had not been applied yet: what happens to the table from then on may have come after it,
    *     so the arrival must not look later. The earliest counts, as requests that began earlier may end later.
@@ -54,6 +52,8 @@ public final class TableEvents {
           new Event(table, TableEventRow.ARRIVED_MS, began, TableEventRow.EARLIEST_WINS - began),
           (old, fresh) -> fresh.value < old.value ? fresh : old);
     }
+    // Again and again: a state table that goes back must not lose the arrival while a handler writes the segments, of
+    // which it remembers all. Without a lock, as two handlers that both find it due cost one more write.
     if (now - known.dueSince >= AGAIN_MS) {
       known.dueSince = now;
       known.touch();
@@ -72,6 +72,8 @@ public final class TableEvents {
   public void regions(Collection<OpenRegion> open) {
     Map<String, OpenRegion> before = new HashMap<>(openedRegions);
     openedRegions.clear();
+    // A region keeps the scopes that it was opened with while others open with new ones (HBase 2.6 need not open
+    // regions anew): what is written to it until it closes, for a split for example, counts as well.
     before.values().forEach(region -> scopes.merge(region.table, region.scopes, TableEvents::lowest));
     for (OpenRegion region : open) {
       openedRegions.put(region.name, region);
@@ -96,11 +98,7 @@ public final class TableEvents {
     note(new Event(table, TableEventRow.FIRST_BORN_MS, regionId, TableEventRow.EARLIEST_WINS - regionId));
   }
 
-  /**
-   * Returns the lower scope of each family. A region keeps those that it was opened with while others open with new
-   * ones (HBase 2.6 need not open regions anew): what was written to it until it closes, for its split, say, counts as
-   * well.
-   */
+  /** Returns the lower scope of each family. */
   private static Map<String, Integer> lowest(Map<String, Integer> one, Map<String, Integer> other) {
     if (one.equals(other)) {
       return one;

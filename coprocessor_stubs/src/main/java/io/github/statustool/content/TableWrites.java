@@ -52,6 +52,7 @@ public final class TableWrites {
   }
 
   private ByClusters written(long writeTime, List<UUID> clusterIds) {
+    // A look first, so that the WAL thread copies no list for clusters that are known.
     ByClusters writes = byClusters.get(clusterIds);
     if (writes == null) {
       writes = byClusters.computeIfAbsent(List.copyOf(clusterIds), ids -> new ByClusters(ids, writeTime));

@@ -55,6 +55,7 @@ public final class TenureJoiner {
     List<StoredRow> rows = store.get(keys);
     int at = 0;
     for (OpenTenure tenure : due) {
+      // Before the join, which may drop the parents.
       int count = keys(tenure).size();
       joinPredecessor(store, tenure, rows.subList(at, at + count));
       at += count;
@@ -65,6 +66,7 @@ public final class TenureJoiner {
     List<OpenTenure> due = new ArrayList<>();
     long now = clock.getAsLong();
     for (OpenTenure tenure : ledger.open()) {
+      // A join writes the whole tenure: a marker that is not stored yet would come before the heads of its region.
       if (due.size() < ROWS_A_STEP && tenure.isStored() && ledger.isDescribed(tenure)
           && tenure.attempts.isDue(now)) {
         tenure.attempts.next(now);
@@ -107,14 +109,14 @@ public final class TenureJoiner {
 
   /**
    * Notes regions that opened since the last call although they have been split or merged: a snapshot of before was
-   * restored, and what their children held is gone. If nothing was written between the snapshot and the split, such a
-   * region has the files that it was closed with. Called before each flush, so that an echo vouches for it.
+   * restored, and what their children held is gone. Called before each flush, so that an echo vouches for it.
    */
   public void noteReturns(StateStore store) throws IOException {
     List<OpenTenure> unasked = ledger.open().stream().filter(tenure -> !tenure.isAsked).collect(Collectors.toList());
     for (List<OpenTenure> some : Lists.partition(unasked, ROWS_A_STEP)) {
       List<StoredRow> facts = store.get(some.stream().map(TenureJoiner::factKey).collect(Collectors.toList()));
       for (int i = 0; i < some.size(); i++) {
+        // The files may not tell: if nothing was written between snapshot and split, they are those of its close.
         if (facts.get(i).value(FactRow.LINEAGE) != null) {
           noteReturn(store, some.get(i), facts.get(i).timestamp(FactRow.LINEAGE));
         }
@@ -123,9 +125,10 @@ public final class TenureJoiner {
     }
   }
 
-  /** An earlier tenure of the same life may have noted it; and the split may be one that has closed the region since. */
+  /** Notes that a region lives again, unless that is known. */
   private void noteReturn(StateStore store, OpenTenure tenure, long ended) throws IOException {
     Collection<Tenure> others = others(tenure, store.get(tenure.key())).values();
+    // An earlier tenure of the same life may have noted it, and the split may be one that has closed the region since.
     if (others.stream().noneMatch(other -> other.again > ended) && ledger.open().contains(tenure)) {
       tenure.livesAgain();
     }
@@ -135,11 +138,10 @@ public final class TenureJoiner {
     return Bytes.toBytes(FactRow.TYPE + tenure.region.getEncodedName());
   }
 
-  /**
-   * Returns true if there is no other tenure in between. A server that crashed right after the opening leaves one, even
-   * though the next tenure opens with the same sequence id.
-   */
+  /** Returns true if there is no other tenure in between. */
   private static boolean isNext(Tenure earlier, Tenure later, Collection<Tenure> others) {
+    // A server that crashed right after the opening leaves one, even though the next tenure opens with the same
+    // sequence id.
     return earlier.isFollowedBy(later)
         && others.stream().noneMatch(other -> other.open > earlier.open && other.open <= later.open);
   }
@@ -155,13 +157,11 @@ public final class TenureJoiner {
     return others;
   }
 
-  /**
-   * Takes over one predecessor. The new beginning is set before it is written: if writing fails, two tenures have the
-   * same beginning, and the tool ignores the earlier one. Therefore columns with the same beginning are deleted before
-   * the next predecessor is taken over.
-   */
+  /** Takes over one predecessor. */
   private void join(StateStore store, OpenTenure tenure, StoredRow read, byte[] qualifier, Tenure earlier)
       throws IOException {
+    // Before it is written: if writing fails, two tenures have the same beginning, and the tool ignores the earlier
+    // one. Therefore a column with the same beginning is deleted before the next predecessor is taken over.
     if (!tenure.tenure.hasTheBeginningOf(earlier)) {
       tenure.takeOver(earlier);
     }
@@ -171,16 +171,14 @@ public final class TenureJoiner {
     tenure.attempts.again();
   }
 
-  /**
-   * Records the parents as split or merged if this region has references to them, in case the server of hbase:meta
-   * crashed before it could record that.
-   */
+  /** Records the parents as split or merged if this region has references to them. */
   private void noteParents(OpenTenure tenure, List<StoredRow> rows) {
     String lineage = rows.size() > 1 ? "merge" : "split";
     int at = 0;
     for (String parent : tenure.parents) {
       byte[] id = rows.get(at++).value(ContentRow.REGION_ID);
       if (id != null && id.length == Long.BYTES) {
+        // The server of hbase:meta may have crashed before it could record that.
         facts.parent(parent, tenure.region.getTable().getNameAsString(), lineage, Bytes.toLong(id, 0),
             tenure.tenure.began);
       }

@@ -96,9 +96,7 @@ final class Barrier {
 
   /**
    * Claims the token by check-and-put, so that one tracker only writes the table rows. Until there is another token, a
-   * claim stays ours if writing the rows fails afterwards: the next attempt writes them. So does a claim whose outcome
-   * is unknown: it may have succeeded, and no other tracker would write the rows then. HBase's client repeats a claim
-   * whose answer was lost; the repetition fails, although the claim is ours.
+   * claim stays ours if writing the rows fails afterwards: the next attempt writes them.
    */
   private void claim(StateStore store, StoredRow row, byte[] token) throws IOException {
     byte[] claimant = row.value(BarrierRow.CLAIM);
@@ -107,7 +105,9 @@ final class Barrier {
     }
     byte[] mine = Bytes.add(token, id);
     StateRow claim = new StateRow(BarrierRow.KEY).add(BarrierRow.CLAIM, mine, StateRow.SERVER_TIME);
+    // Before the call: a claim whose outcome is unknown may have succeeded, and no other tracker writes the rows then.
     claimed = token;
+    // HBase's client repeats a claim whose answer was lost; the repetition fails, although the claim is ours.
     if (!store.putIf(claim, BarrierRow.CLAIM, claimant)
         && !Arrays.equals(mine, store.get(BarrierRow.KEY).value(BarrierRow.CLAIM))) {
       claimed = null;

@@ -26,16 +26,15 @@ final class ClockWatch {
     this.health = health;
   }
 
-  /**
-   * Compares the two clocks. The monotonic clock is read before and after the wall clock, because a pause between two
-   * reads must not look like a clock that was set back.
-   */
+  /** Compares the two clocks. */
   void check() {
+    // Before and after the wall clock: a pause between two reads must not look like a clock that was set back.
     long before = steady();
     long time = clock.getAsLong();
     long after = steady();
     if (begun && time - before < ahead - STEP_MS) {
       health.clockWasSetBack(ahead + after, time);
+      // Measured anew: against the difference of before, each later check would report the same step.
       begun = false;
     }
     ahead = begun ? Math.max(ahead, time - after) : time - after;

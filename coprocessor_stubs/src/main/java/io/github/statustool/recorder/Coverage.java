@@ -74,12 +74,10 @@ final class Coverage {
     }
   }
 
-  /**
-   * Writes the start of coverage if it is missing. If it was there before, the table has lost its rows, so coverage
-   * starts now: no tracker can vouch for what was before.
-   */
+  /** Writes the start of coverage if it is missing. */
   void begin(StateStore store, StoredRow row, long first) throws IOException {
     StateRow missing = new StateRow(CoverageRow.KEY);
+    // If it was there before, the table has lost its rows: no tracker can vouch for what was before.
     addStart(missing, row, begun ? clock.getAsLong() : first);
     if (!missing.columns().isEmpty()) {
       store.putIf(missing, column(role), null);
@@ -105,17 +103,17 @@ final class Coverage {
             ? "status-tool: region server {} has no write-time tracker; coverage starts anew"
             : "status-tool: region server {} has no replicate-time tracker; coverage starts anew", server);
         long since = isGone ? goneSince : now;
+        // The time is also the cell's timestamp: of several servers' starts the latest stays, however they are written.
         store.put(List.of(new StateRow(CoverageRow.KEY).add(column(role), since, since)));
       }
     }
   }
 
-  /**
-   * Returns true if a server has been without a row for too long. A server that has just started may not have written
-   * its row yet, nor may an old one if nobody could reach the state table until now.
-   */
+  /** Returns true if a server has been without a row for too long. */
   private boolean isOverdue(String server, long now) {
     long missingSince = untracked.computeIfAbsent(server, absent -> now);
+    // A server that has just started may not have written its row yet, nor may an old one if nobody could reach the
+    // state table until now.
     return Math.max(missingSince, ServerName.valueOf(server).getStartCode()) <= now - settings.newServerGrace;
   }
 

@@ -81,12 +81,10 @@ final class Coverages {
     return row.isEmpty() ? started : EVER;
   }
 
-  /**
-   * Returns the start of a coverage that this tracker has not known before. That of replicators is the table's own, so
-   * that the two differ only after an interruption: before the first of them, none has recorded what arrived. Earlier
-   * versions have kept that of writers alone.
-   */
+  /** Returns the start of a coverage that this tracker has not known before. */
   private long start(Coverage coverage, long kept) {
+    // For replicators it is the table's own start, so that the two differ only after an interruption: before the first
+    // of them, nobody recorded what arrived. Earlier versions have kept the start of writers alone.
     return coverage.role == ServerRole.REPLICATOR ? kept : Math.max(started, kept);
   }
 }

@@ -47,6 +47,7 @@ final class FactSpooler {
   void copy() {
     List<StateRow> rows = Change.rows(observed.factChanges());
     String all = Spool.lines(rows);
+    // isDone() before `copied`: only a copy that is done makes visible to this thread what it has assigned.
     if (!rows.isEmpty() && writing.isDone() && !all.equals(copied)) {
       writing = CompletableFuture.runAsync(() -> write(rows, all), files);
     }
@@ -57,6 +58,7 @@ final class FactSpooler {
       Path before = file;
       file = spool.write(origin.getAsLong(), clock.getAsLong(), rows);
       copied = all;
+      // Only now: the new file has all facts that the table lacks. A crash in between leaves both, which does no harm.
       if (before != null) {
         spool.delete(before);
       }

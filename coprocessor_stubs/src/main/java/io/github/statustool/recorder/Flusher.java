@@ -119,6 +119,7 @@ final class Flusher {
     if (isTailLost()) {
       LOG.warn("status-tool: {} stopped, but its last WAL entries may not be durable: recorded like a crash", roles);
       begin(store, roles);
+      // No heads and no markers: they may name entries that are in no file, which replication can never bring.
       List<Change> changes = observed.otherChanges(clock.getAsLong());
       put(store, changes);
       vouch(store, roles, rowsWithoutFlush(roles));
@@ -160,6 +161,7 @@ final class Flusher {
     }
     begin(store, roles);
     put(store, changes);
+    // One sync is enough here: the rows repeat the last flush, and vouch for no entry that is still in a ring buffer.
     List<Change> durable = durable(observed.headChanges(markers.keySet()), markers);
     put(store, durable);
     vouch(store, roles, rows(roles, lastBegan, lastEcho, ServerRole.End.NONE, lastPeers));
@@ -167,14 +169,10 @@ final class Flusher {
     durable.forEach(Change::stored);
   }
 
-  /**
-   * Returns heads and markers that are durable, and cover everything acknowledged so far. Why two syncs: ASYNC_WAL
-   * acknowledges an entry while it is still in the ring buffer, where no hook has seen it, so the first sync makes every
-   * acknowledged entry pass the hooks, even if no head seems to have changed: also on a slave, where what its own
-   * clients write is observed. The heads collected then may name entries that were appended during that sync, so the
-   * second sync makes those durable: a head in the table never names an entry that a crash can undo.
-   */
+  /** Returns heads and markers that are durable, and cover everything acknowledged so far. */
   private List<Change> durable() throws IOException {
+    // ASYNC_WAL acknowledges an entry that is still in the ring buffer, where no hook has seen it. Even if no head
+    // seems to have changed, this brings all acknowledged ones through the hooks, also the slave's own clients'.
     syncer.sync(roles.walsToSync());
     Map<String, List<Change>> markers = observed.content.marked();
     return durable(observed.headChanges(), markers);
@@ -184,17 +182,15 @@ final class Flusher {
   private List<Change> durable(List<Change> heads, Map<String, List<Change>> markers) throws IOException {
     List<Change> changes = new ArrayList<>(heads);
     markers.values().forEach(changes::addAll);
+    // The heads may name entries that no sync has covered yet, such as those that were appended during the first one. A
+    // head in the table must never name an entry that a crash can undo.
     if (!changes.isEmpty()) {
       syncer.sync(roles.walsToSync());
     }
     return changes;
   }
 
-  /**
-   * Spools the rows of a final flush; without heads and markers if the last entries may not be durable. Each file has all
-   * that the table lacks, and so does a later flush: a row that says that its server ended must not come without the
-   * heads that an earlier file has, which nobody may have put into the table yet.
-   */
+  /** Spools the rows of a final flush; without heads and markers if the last entries may not be durable. */
   void spool(Spool spool, Collection<ServerRole> roles, boolean end) throws IOException {
     Map<String, String> peers = this.roles.peers();
     long began = clock.getAsLong();
@@ -212,6 +208,8 @@ final class Flusher {
       List<Change> all = new ArrayList<>(changes);
       all.addAll(rows);
       spool.write(roles.iterator().next().origin, began, Change.rows(all));
+      // The servers' rows alone. All else stays pending, for the next file and flush: a row that says that its server
+      // ended must not come without the heads of an earlier file, which may not be in the table yet.
       rows.forEach(Change::stored);
       onlySpooled = changes;
     }
@@ -243,6 +241,7 @@ final class Flusher {
   /** Removes the mark of a clean end from the row of a server that turned out to be running. */
   void reopen(StateStore store, ServerRole role, long timeout) throws IOException {
     Change row = role.row(lastBegan, lastEcho, ServerRole.End.NONE, health(role, lastPeers), clock.getAsLong());
+    // Before the write, whose answer may be lost: such a row must not pass for a sign that the table went back.
     role.mayBeStored(row.row);
     HBaseStateStore.await(store.replaceAsync(row.row, new StoredRow(row.row.key), List.of(ServerRow.FINAL_MS)), timeout);
     row.stored();
@@ -255,6 +254,7 @@ final class Flusher {
    */
   private void begin(StateStore store, Collection<ServerRole> roles) throws IOException {
     StoredRow coverage = store.get(CoverageRow.KEY);
+    // Before the first flush this tracker remembers no coverage: only the mark can tell that the table went back.
     boolean lost = lastCoverage != null && coverage.isEmpty() && !lastCoverage.isEmpty()
         || mark.isAbove(coverage);
     if (lastCoverage != null && !isSame(coverage)) {
@@ -271,6 +271,7 @@ final class Flusher {
   private boolean isSame(StoredRow coverage) {
     for (char role : ServerRole.BOTH.toCharArray()) {
       byte[] start = lastCoverage.value(Coverage.column(role));
+      // A start that was missing is no sign: the coverage of a role begins with its first tracker.
       if (start != null && !Arrays.equals(start, coverage.value(Coverage.column(role)))) {
         return false;
       }

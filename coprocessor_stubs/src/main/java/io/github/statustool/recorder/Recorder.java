@@ -34,6 +34,7 @@ public final class Recorder {
   private static final Logger LOG = LoggerFactory.getLogger(Recorder.class);
   private static final long FIRST_BACKOFF_MS = 500;
   private static final long LAST_BACKOFF_MS = 5_000;
+  // A server without a tracker that lives for less than this may go unseen: its queue and archived WALs tell of it.
   private static final long LIVE_CHECK_MS = 10_000;
   /** A run that has just put a token or rung waits for more than one answer, so the next is not a whole poll away. */
   private static final long IN_USE_MS = 5_000;
@@ -173,6 +174,7 @@ public final class Recorder {
     clockWatch.check();
     roles.refresh();
     observed.content.readMarkers();
+    // After the markers: the ledger can note what a table keeps only for a region whose opening it has read.
     lookAtRegions();
     roles.checkPeers();
     // Before the pause after a failure: a JVM that shuts down waits only so long for the final rows.
@@ -189,7 +191,7 @@ public final class Recorder {
     }
   }
 
-  /** An error is counted, and stops nothing else: heads and segments are recorded without these looks. */
+  /** Shows the open regions to the table events and to the content ledger. */
   private void lookAtRegions() {
     if (!roles.canListRegions()) {
       return;
@@ -199,6 +201,7 @@ public final class Recorder {
       observed.tableEvents.regions(open);
       observed.content.look(open);
       isExpiring = open.stream().anyMatch(region -> region.loses(settings.table.getNameAsString()));
+    // Counted, and nothing else stops: heads and segments are recorded without these looks.
     } catch (RuntimeException e) {
       health.error("looking at the open regions", e);
     }
@@ -217,13 +220,12 @@ public final class Recorder {
     factSpooler.copy();
   }
 
-  /**
-   * Returns the connection, which is kept after failures. Whether the table still exists is checked again after each.
-   */
+  /** Returns the connection, which is kept after failures. */
   private StateStore connected() throws IOException {
     if (store == null) {
       store = connector.connect();
     }
+    // After each failure: somebody may have dropped the table.
     if (!tableKnown) {
       store.ensureTable();
       tableKnown = true;
@@ -232,9 +234,12 @@ public final class Recorder {
   }
 
   private void round(StateStore table, List<ServerRole> running) throws IOException {
+    // First: a server whose row says that it ended counts as settled without an echo, whatever it appends now.
     reopen(table, running);
+    // Before the mark is compared, which a slow file system may hold up: until then the server would look untracked.
     flusher.announce(table, running);
     TableMark.Finding wentBack = () -> flusher.wentBack(table, running);
+    // Nothing is echoed before: after a restart of all servers, the mark alone shows that the table went back.
     if (!mark.compare(table, wentBack)) {
       return;
     }
@@ -277,6 +282,7 @@ public final class Recorder {
    * Runs maintenance. Each task may fail without affecting the others, for example because no HBase master is active.
    */
   private void maintain(StateStore table, TableMark.Finding wentBack) {
+    // Once more in each round: when the token came, there may have been no active HBase master.
     attempt("describing the tables", () -> barrier.describeTables(table));
     attempt("raising the mark of the state table", () -> mark.raise(table, wentBack));
     attempt("compacting rows of the state table", () -> compactor.step(table, clock.getAsLong()));
@@ -311,11 +317,9 @@ public final class Recorder {
     }
   }
 
-  /**
-   * Returns true if a flush is due. Segments whose write-through failed and changed peers do not wait for the period: a
-   * crash would lose them.
-   */
+  /** Returns true if a flush is due. */
   private boolean isFlushDue() {
+    // Segments that neither spool nor table has, and changed peers, do not wait for the period: a crash loses them.
     return nextFlush.isDue() || observed.applied.hasUncopied() || !roles.peers().equals(flusher.lastPeers());
   }
 
@@ -324,6 +328,7 @@ public final class Recorder {
     writeThrough.flushSucceeded();
     spooler.flushSucceeded();
     nextFlush.set(settings.updatePeriod);
+    // By lot: it takes one server to read the spool. After a flush, because the table takes rows now.
     if (sweep.isDrawn()) {
       drainer.drainLater(table);
     }

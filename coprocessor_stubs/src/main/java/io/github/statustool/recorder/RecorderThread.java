@@ -28,6 +28,7 @@ public final class RecorderThread extends Thread {
     long deadline = Long.MAX_VALUE;
     boolean stopSeen = false;
     while (true) {
+      // Looked at before the tick: a whole tick has to follow the request to stop before the end is judged.
       if (stopping && !stopSeen) {
         stopSeen = true;
         deadline = System.currentTimeMillis() + recorder.settings().stopCloseWait;
@@ -57,14 +58,12 @@ public final class RecorderThread extends Thread {
     return false;
   }
 
-  /**
-   * Runs the work and survives any error. An error must not end the thread: nothing would be flushed any more, and no
-   * barrier echoed.
-   */
+  /** Runs the work and survives any error. */
   private void guard(Runnable work) {
     try {
       work.run();
     } catch (Throwable t) {
+      // An error must not end the thread: nothing would be flushed any more, and no barrier echoed.
       recorder.health().error("the recorder", t);
     }
   }

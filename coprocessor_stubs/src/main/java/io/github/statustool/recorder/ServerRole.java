@@ -91,11 +91,10 @@ final class ServerRole {
     }
   }
 
-  /**
-   * HBase's client repeats a check-and-put whose answer was lost. The repetition finds the row that the first one has
-   * put, and fails: the version in the table tells.
-   */
+  /** Returns true if the row was put, now or by an attempt whose answer was lost. */
   private boolean isPut(StateStore store, StateRow row, byte[] expected) throws IOException {
+    // HBase's client repeats a check-and-put whose answer was lost. The repetition finds the row that the first one has
+    // put, and fails: the version in the table tells.
     return store.putIf(row, ServerRow.LAST, expected) || Arrays.equals(version(row), last(store));
   }
 

@@ -61,6 +61,7 @@ public final class ServerRoles {
   Collection<ServerRole> refresh() {
     name(wals, ServerRole.WRITER);
     name(servers, ServerRole.REPLICATOR);
+    // A replicate-time tracker knows its server; a search would go through all threads of the JVM for it.
     if (servers.isEmpty()) {
       nameServers();
     }

@@ -102,11 +102,13 @@ final class Sweep {
     markGone(store, rows, isDrawn ? names(store.liveServers()) : live);
     // Only now: after a failure the next sweep looks at them again.
     gone.clear();
+    // All rows were read: a server that is not among them has lost its row, or never had one.
     if (isDrawn) {
       coverages.all().forEach(Coverage::forgetTracked);
     }
     coverages.all().forEach(coverage -> coverage.noteTracked(rows));
     maintain(store, roles, asked);
+    // After maintain(): a server that came and went between two sweeps is known from `seen` alone.
     seen.keySet().retainAll(live);
     coverages.all().forEach(coverage -> coverage.retain(live));
   }
@@ -138,6 +140,7 @@ final class Sweep {
     for (Map.Entry<String, Long> server : kept.isEmpty() ? Set.<Map.Entry<String, Long>>of() : seen.entrySet()) {
       boolean isGone = server.getValue() != null;
       boolean isTracked = kept.stream().allMatch(coverage -> coverage.isTracked(server.getKey()));
+      // The limit spares only live servers, which the next sweep finds again; it has forgotten those that are gone.
       if (isGone || (!isTracked && lookups-- > 0)) {
         found.add(server.getKey());
       }
@@ -160,6 +163,7 @@ final class Sweep {
       boolean settled = row.value(ServerRow.FINAL_MS) != null || isMarked(row);
       if (name != null && !settled && !live.contains(Bytes.toString(name))) {
         long now = clock.getAsLong();
+        // By check-and-put: of two servers that mark the same one, the first is closer to its end.
         store.putIf(new StateRow(row.key).add(ServerRow.GONE_MS, now, now), ServerRow.GONE_MS,
             row.value(ServerRow.GONE_MS));
       }

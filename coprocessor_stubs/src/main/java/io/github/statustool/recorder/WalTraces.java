@@ -69,6 +69,7 @@ public final class WalTraces implements Sweep.Traces {
    */
   private boolean isNowhere(String server) throws IOException {
     long age = clock.getAsLong() - ServerName.valueOf(server).getStartCode();
+    // The margin covers the clocks: the start code is a time of the server that is gone, the age is by this one's.
     if (age > conf.getLong(TTL_KEY, DEFAULT_TTL_MS) - MARGIN_MS) {
       return false;
     }
@@ -76,6 +77,7 @@ public final class WalTraces implements Sweep.Traces {
     Path wals = new Path(root(), HConstants.HREGION_LOGDIR_NAME);
     boolean folder = anyIn(wals, name -> name.equals(server)) || anyIn(wals, name -> name.startsWith(server + "-"));
     Path archive = new Path(root(), HConstants.HREGION_OLDLOGDIR_NAME);
+    // With hbase.separate.oldlogdir.by.regionserver, the archive has a folder for each server, by its bare name.
     return !folder && !anyIn(archive, name -> name.startsWith(prefix) || name.equals(server))
         && !anyIn(new Path(root(), HConstants.CORRUPT_DIR_NAME), name -> name.startsWith(prefix));
   }

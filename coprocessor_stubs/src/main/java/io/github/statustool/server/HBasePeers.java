@@ -59,6 +59,7 @@ final class HBasePeers implements PeerWatch.Source {
 
   @Override
   public void readZnode(String peer, Object config, Consumer<PeerWatch.Answer> receiver) {
+    // The client beneath, since RecoverableZooKeeper has blocking calls only: its retries would hold up the recorder.
     ZooKeeper zookeeper = server.getZooKeeper().getRecoverableZooKeeper().getZooKeeper();
     if (zookeeper == null || !zookeeper.getState().isConnected()) {
       return;
@@ -89,6 +90,7 @@ final class HBasePeers implements PeerWatch.Source {
         }
       }
     } catch (RuntimeException e) {
+      // No queue has such a WAL, so the answer does not count.
       return Set.of("the WALs are not known yet");
     }
     return prefixes(names);

@@ -17,7 +17,7 @@ import org.apache.hadoop.hbase.regionserver.Region;
 
 /**
  * Lists a server's open regions: default replicas of user tables. A region that was closed since the last call is
- * listed once more, first: closing it flushes the mutations that bypassed the WAL, but HBase's counter of them remains.
+ * listed once more, first.
  */
 final class OpenRegionLister {
   private final ToLongFunction<Region> openSeq;
@@ -29,6 +29,7 @@ final class OpenRegionLister {
 
   List<TableEvents.OpenRegion> list(Collection<? extends Region> regions, long now) {
     Set<Region> before = open;
+    // By identity, as HRegion compares by name: a region that was closed and opened again since is listed as both.
     open = Collections.newSetFromMap(new IdentityHashMap<>());
     for (Region region : regions) {
       RegionInfo info = region.getRegionInfo();
@@ -37,6 +38,8 @@ final class OpenRegionLister {
       }
     }
     List<TableEvents.OpenRegion> listed = new ArrayList<>(open.size());
+    // A close flushes the mutations that bypassed the WAL, but HBase's counter of them remains. First, so that of two
+    // with one name the table events remember the one that is open.
     for (Region region : before) {
       if (!open.contains(region)) {
         listed.add(describe(region, now));

@@ -24,6 +24,7 @@ import org.slf4j.LoggerFactory;
 final class PeerWatch {
   private static final Logger LOG = LoggerFactory.getLogger(PeerWatch.class);
   private static final long READ_MS = 10_000;
+  // Rounds in which a peer is read until it is confirmed: before that, queues settle no crash of this server.
   private static final int EAGER = 20;
 
   /** The region server's peers, and their znodes. */
@@ -92,9 +93,7 @@ final class PeerWatch {
     this.nextRead = new Alarm(clock);
   }
 
-  /**
-   * Compares the peers in force with what is known. Never throws: without peers the tool knows less, and reports that.
-   */
+  /** Compares the peers in force with what is known. Never throws. */
   void check() {
     if (broken) {
       return;
@@ -107,6 +106,7 @@ final class PeerWatch {
       }
       readZnodes();
     } catch (Throwable t) {
+      // Without peers the tool knows less, and reports that.
       LOG.warn("status-tool: cannot watch the replication peers of this server", t);
       broken = true;
       known.clear();

@@ -48,7 +48,7 @@ public final class ServerSettings {
 
   private ServerSettings() {}
 
-  /** Returns the settings by key as JSON; null if there are none. Never throws: a tracker must not fail its server. */
+  /** Returns the settings by key as JSON; null if there are none. Never throws. */
   public static String json(Configuration conf) {
     JsonObject json = new JsonObject();
     try {
@@ -59,6 +59,7 @@ public final class ServerSettings {
       CLASSES.forEach(key -> addClasses(json, conf, key));
       addCodec(json, conf);
     } catch (RuntimeException e) {
+      // A tracker must not fail its server: the tool reports that the settings are not known.
       json.addProperty("unreadable", String.valueOf(e.getMessage()));
     }
     return json.size() == 0 ? null : json.toString();

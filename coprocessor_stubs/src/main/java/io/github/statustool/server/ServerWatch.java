@@ -36,8 +36,7 @@ public final class ServerWatch implements ServerComponent {
   }
 
   /**
-   * Finds the region server that a WAL belongs to: a WAL's coprocessor has no other way to it. A region server is a
-   * thread of its JVM, or, where HBase runs standalone, what another thread runs.
+   * Finds the region server that a WAL belongs to: a WAL's coprocessor has no other way to it.
    *
    * @return null if no region server of this JVM has this name
    */
@@ -59,6 +58,7 @@ public final class ServerWatch implements ServerComponent {
   }
 
   private static HRegionServer serverOf(Thread thread) {
+    // Where HBase runs standalone, another thread runs the region server, which is a thread as well.
     if (thread instanceof RegionServerThread) {
       return ((RegionServerThread) thread).getRegionServer();
     }
@@ -69,12 +69,10 @@ public final class ServerWatch implements ServerComponent {
     return server.getServerName() == null ? null : server.getServerName().getServerName();
   }
 
-  /**
-   * Returns the server's name; null until the server is online: the HBase master may assign another host name than the
-   * server's own.
-   */
+  /** Returns the server's name; null until the server is online. */
   @Override
   public String serverName() {
+    // Not before: the HBase master may assign another host name than the server's own.
     boolean online = !(server instanceof HRegionServer) || ((HRegionServer) server).isOnline();
     ServerName known = online ? name.get() : null;
     return known == null ? null : known.getServerName();
@@ -85,9 +83,10 @@ public final class ServerWatch implements ServerComponent {
     return server instanceof Thread && ((Thread) server).getState() == Thread.State.TERMINATED;
   }
 
-  /** Checks the peers. Not done at the start, when the server has no ZooKeeper connection yet. */
+  /** Checks the peers. */
   @Override
   public void checkPeers() {
+    // Not at the start, when the server has no ZooKeeper connection yet.
     if (peers == null && server instanceof HRegionServer && serverName() != null) {
       peers = new PeerWatch(() -> new HBasePeers((HRegionServer) server),
           EnvironmentEdgeManager::currentTime);

@@ -10,7 +10,7 @@ import java.util.concurrent.CompletableFuture;
  * crash in between would leave a head in the table whose entry does not exist, so that replication could never catch up
  * with it. The sync also makes acknowledged entries pass the hooks that are still in the ring buffer (ASYNC_WAL).
  *
- * <p>A WAL in trouble may block for minutes, so a separate thread waits for it, one at a time.
+ * <p>A separate thread waits for the WAL.
  */
 public final class WalSyncer {
   private final long timeout;
@@ -24,6 +24,7 @@ public final class WalSyncer {
     if (wals.isEmpty()) {
       return;
     }
+    // A WAL in trouble may block for minutes: the thread that waits for it is the only one.
     if (!running.isDone()) {
       throw new IOException("the write-ahead log does not answer");
     }

@@ -69,34 +69,31 @@ public final class WalWatch implements WALActionsListener, ServerComponent {
     }
   }
 
-  /**
-   * Syncs the WAL. A closing WAL may not respond any more; then only what was durable before counts, once {@link
-   * #isOver} has found it drained: until then acknowledged entries (ASYNC_WAL) may be in its ring buffer, where nobody
-   * has counted them.
-   */
+  /** Syncs the WAL. */
   @Override
   public void sync() throws IOException {
     if (!closing) {
       syncNow();
+    // A closing WAL may not respond any more. Then only what was durable before counts, once isOver() has found it
+    // drained: until then acknowledged entries (ASYNC_WAL) may be in its ring buffer, where nobody has counted them.
     } else if (drainedAt == 0 || !isDurable()) {
       throw new IOException("the write-ahead log closes, and its last entries may not be durable");
     }
   }
 
   private void syncNow() throws IOException {
+    // Before the sync, which need not cover an entry that is appended while it runs.
     long before = appended.getAsLong();
     wal.sync();
     durable.accumulateAndGet(before, Math::max);
   }
 
-  /**
-   * Returns true if the last entries are durable. HBase closes a WAL whose last sync failed like any other: its server
-   * was fenced, for example because it was paused for longer than its ZooKeeper session, and aborts. Its last entries
-   * are then in no file. A server that stops in order has closed its regions before, each with a marker and a sync, and
-   * archives its WALs; one that aborts does not.
-   */
+  /** Returns true if the last entries are durable. */
   @Override
   public boolean isDurable() {
+    // HBase closes a WAL whose last sync failed like any other: its server was fenced (paused for longer than its
+    // ZooKeeper session, for example), and aborts. Its last entries are in no file then. A server that stops in order
+    // has closed its regions before, each with a marker and a sync, and archives its WALs; one that aborts does not.
     return archived || durable.get() == appended.getAsLong();
   }
 
@@ -116,16 +113,16 @@ public final class WalWatch implements WALActionsListener, ServerComponent {
     }
   }
 
-  /**
-   * Returns true if the WAL is closed and its last entry has passed our hooks. HBase sets the closed flag before it
-   * drains the ring buffer. The length of the current file is available until the writer is closed, and reading it
-   * waits for the lock of the closing thread. Whether the WAL is archived becomes known a moment later.
-   */
+  /** Returns true if the WAL is closed and its last entry has passed our hooks. */
   @Override
   public boolean isOver() {
+    // HBase sets the closed flag before it drains the ring buffer. The length of the current file is available until
+    // the writer is closed, and reading it waits for the lock of the closing thread.
     if (drainedAt == 0 && closing && !wal.getLogFileSizeIfBeingWritten(wal.getCurrentFileName()).isPresent()) {
+      // Never 0, which stands for a WAL that is not drained yet.
       drainedAt = System.nanoTime() | 1;
     }
+    // Whether the WAL is archived becomes known a moment later.
     return drainedAt != 0 && (isDurable() || System.nanoTime() - drainedAt > archiveWait);
   }
 }

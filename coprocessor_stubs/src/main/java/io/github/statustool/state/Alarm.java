@@ -2,10 +2,7 @@ package io.github.statustool.state;
 
 import java.util.function.LongSupplier;
 
-/**
- * A deadline on the server's clock. If the clock is set back, the deadline has passed: otherwise it would be delayed by
- * as much.
- */
+/** A deadline on the server's clock. */
 public final class Alarm {
   private final LongSupplier clock;
   private long setAt;
@@ -22,6 +19,7 @@ public final class Alarm {
 
   public boolean isDue() {
     long now = clock.getAsLong();
+    // Due as well if the clock was set back: otherwise the deadline would be delayed by as much.
     return now >= dueAt || now < setAt;
   }
 }

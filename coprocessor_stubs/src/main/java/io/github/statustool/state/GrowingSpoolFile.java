@@ -41,6 +41,7 @@ public final class GrowingSpoolFile {
     } else {
       out.close(); // a local or an erasure-coded file
     }
+    // After the flush: a file whose every append failed counts as empty, whatever has reached a DataNode.
     size += bytes.length;
     first = first == 0 ? size : first;
   }
@@ -57,6 +58,7 @@ public final class GrowingSpoolFile {
 
   /** Returns true if another file is to be begun. */
   public boolean isFull() {
+    // Without hflush() the stream is closed already, and takes nothing more.
     return !flushes || size > Math.max(SMALL, REPETITIONS * first);
   }
 

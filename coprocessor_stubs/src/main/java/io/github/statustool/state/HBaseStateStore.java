@@ -74,6 +74,7 @@ public final class HBaseStateStore implements StateStore, Closeable {
   /** Opens an impatient connection. */
   public static AsyncConnection open(Configuration conf, Settings settings) throws IOException {
     Configuration own = impatient(conf, settings);
+    // The region server's own user: it owns the state table, and no second login needs a keytab.
     return inTime(ConnectionFactory.createAsyncConnection(own, UserProvider.instantiate(own).getCurrent()),
         settings.operationTimeout);
   }
@@ -96,18 +97,17 @@ public final class HBaseStateStore implements StateStore, Closeable {
     }
   }
 
-  /**
-   * Returns the client configuration with short time-outs and few retries. With the server's own settings one call
-   * could retry for minutes, and a server that stops cannot wait for that.
-   */
+  /** Returns the client configuration with short time-outs and few retries. */
   private static Configuration impatient(Configuration conf, Settings settings) {
     int timeout = (int) Math.min(Integer.MAX_VALUE, settings.operationTimeout);
     Configuration own = new Configuration(conf);
+    // With the server's own settings one call could retry for minutes, and a server that stops cannot wait for that.
     own.setInt(HConstants.HBASE_CLIENT_RETRIES_NUMBER, MAX_ATTEMPTS);
     own.setInt(HConstants.HBASE_CLIENT_OPERATION_TIMEOUT, timeout);
     own.setInt(HConstants.HBASE_CLIENT_META_OPERATION_TIMEOUT, timeout);
     own.setInt(HConstants.HBASE_RPC_TIMEOUT_KEY, timeout);
     own.setInt("zookeeper.recovery.retry", 1);
+    // HBase's servers do the same for their own connections: that quorum serves clients only.
     own.unset(HConstants.CLIENT_ZOOKEEPER_QUORUM);
     return own;
   }
@@ -159,10 +159,7 @@ public final class HBaseStateStore implements StateStore, Closeable {
     }
   }
 
-  /**
-   * Builds one atomic mutation. HBase rejects a Put without columns, so the Put is left out if nothing is to be
-   * written.
-   */
+  /** Builds one atomic mutation. */
   static RowMutations replacement(StateRow row, StoredRow read, List<byte[]> deletedQualifiers) throws IOException {
     Delete delete = new Delete(row.key);
     for (byte[] qualifier : deletedQualifiers) {
@@ -170,6 +167,7 @@ public final class HBaseStateStore implements StateStore, Closeable {
       delete.addColumns(StateTable.FAMILY, qualifier, version == 0 ? HConstants.LATEST_TIMESTAMP : version);
     }
     Put put = toPut(row);
+    // HBase rejects a Put without columns.
     return RowMutations.of(put.isEmpty() ? List.of(delete) : List.of(put, delete));
   }
 
@@ -224,8 +222,9 @@ public final class HBaseStateStore implements StateStore, Closeable {
     return tables;
   }
 
-  /** Asks for the state of each at once: one after another would take a round trip each. */
+  /** Adds the tables with their states. */
   private void addTables(List<TableDescriptor> described, Map<String, String> tables) throws IOException {
+    // All at once: one after another would take a round trip each.
     List<CompletableFuture<Boolean>> enabled = new ArrayList<>(described.size());
     for (TableDescriptor descriptor : described) {
       enabled.add(connection.getAdmin().isTableEnabled(descriptor.getTableName()));
@@ -236,19 +235,19 @@ public final class HBaseStateStore implements StateStore, Closeable {
     }
   }
 
-  /** Asks in one call: HBase's master reads its balancer's switch before its servers. */
   @Override
   public Collection<ServerName> liveServers() throws IOException {
+    // In one call: HBase's master reads its balancer's switch before its servers.
     return known(await(connection.getAdmin().getClusterMetrics(EnumSet.of(Option.BALANCER_ON, Option.SERVERS_NAME))));
   }
 
   /**
-   * Returns the region servers that HBase's master knows. One that starts answers with none or some of them; it has a
-   * switch for its balancer only once it has them all.
+   * Returns the region servers that HBase's master knows.
    *
    * @throws IOException if the master is starting: whoever is missing would be recorded as gone
    */
   static Collection<ServerName> known(ClusterMetrics metrics) throws IOException {
+    // A master that starts knows none or some of them, and has a switch for its balancer only once it knows them all.
     if (metrics.getBalancerOn() == null) {
       throw new IOException("the HBase master is starting and does not know its region servers yet");
     }
@@ -288,6 +287,7 @@ public final class HBaseStateStore implements StateStore, Closeable {
       Thread.currentThread().interrupt();
       throw (IOException) new InterruptedIOException("interrupted").initCause(e);
     } catch (TimeoutException e) {
+      // The call goes on and may still land: callers take a write that failed for one that may be stored.
       throw new IOException("no answer within " + timeout + " ms", e);
     } catch (ExecutionException e) {
       throw e.getCause() instanceof IOException ? (IOException) e.getCause() : new IOException(e.getCause());

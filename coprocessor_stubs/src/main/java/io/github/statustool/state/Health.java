@@ -19,11 +19,9 @@ public final class Health {
   private final AtomicLong nextWriteLog = new AtomicLong();
   private final Logger log;
 
-  /**
-   * Failed writes are not logged in the first minute: a server that starts before the HBase master cannot write yet.
-   */
   public Health(Logger log) {
     this.log = log;
+    // Not in the first minute: a server that starts before the HBase master cannot write yet.
     this.nextWriteLog.set(System.currentTimeMillis() + QUIET_MS);
   }
 

@@ -46,13 +46,14 @@ public final class Ids {
     return first8OfSha256(Bytes.add(Bytes.toBytes(base), Bytes.toBytes(family)));
   }
 
-  /** Returns the cluster ids, sorted, because the order of the clusters must not make a difference. */
+  /** Returns the cluster ids, sorted. */
   public static byte[] sortedBytes(List<UUID> clusterIds) {
     byte[][] ids = new byte[clusterIds.size()][];
     for (int i = 0; i < ids.length; i++) {
       UUID id = clusterIds.get(i);
       ids[i] = ofLongs(id.getMostSignificantBits(), id.getLeastSignificantBits());
     }
+    // The order of the clusters must not make a difference.
     Arrays.sort(ids, Arrays::compareUnsigned);
     return Bytes.add(ids);
   }

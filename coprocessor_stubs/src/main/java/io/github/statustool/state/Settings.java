@@ -58,6 +58,7 @@ public final class Settings {
     digests = conf.getBoolean(PREFIX + "digest.enabled", true);
     digestRate = positive(conf, "digest.rate", 50_000_000);
     spoolDir = conf.get(PREFIX + "spool.dir", new Path(root(conf), SPOOL_FOLDER).toString());
+    // At the start: this message names the setting, which an exception from the spool would not.
     checkSpoolDir();
   }
 
@@ -106,15 +107,13 @@ public final class Settings {
     return new Path(spoolDir);
   }
 
-  /**
-   * Returns a positive setting, or the default for an invalid value: a tracker must not fail its server because of a
-   * typo.
-   */
+  /** Returns a positive setting, or the default for an invalid value. */
   private static long positive(Configuration conf, String key, long byDefault) {
     try {
       long value = conf.getLong(PREFIX + key, byDefault);
       return value > 0 ? value : byDefault;
     } catch (NumberFormatException e) {
+      // A tracker must not fail its server because of a typo.
       return byDefault;
     }
   }

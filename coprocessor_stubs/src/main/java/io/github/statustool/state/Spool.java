@@ -63,16 +63,15 @@ public final class Spool implements TableMark.MarkFile {
     this.finder = finder;
   }
 
-  /**
-   * Returns the spool in the cluster's subfolder of a folder that several clusters may share. The cluster's id is read
-   * from HBase's root when it is needed first, as the files are: a coprocessor must not wait for it when it starts.
-   */
+  /** Returns the spool in the cluster's subfolder of a folder that several clusters may share. */
   public static Spool ofCluster(Configuration conf, Path shared) {
+    // The spool reads the id from HBase's root at its first use: a coprocessor must not wait for that when it starts.
     return new Spool(conf, () -> new Path(shared, clusterId(conf)));
   }
 
   private static String clusterId(Configuration conf) throws IOException {
     Path root = Settings.root(conf);
+    // FileSystem.get() would return the region server's cached instance, which this would close for it.
     try (FileSystem files = FileSystem.newInstance(root.toUri(), conf)) {
       ClusterId id = FSUtils.getClusterId(files, root);
       if (id == null) {
@@ -128,14 +127,14 @@ public final class Spool implements TableMark.MarkFile {
    * Puts the rows of all files into the table. A file is deleted only after all its rows are stored. A damaged file
    * stays for an operator to inspect, and does not prevent other files from being read. A file that a killed server has
    * not finished is deleted.
-   *
-   * <p>In the order of a flush: a failed write may have stored some rows only.
    */
   public int drain(StateStore store) throws IOException {
     int files = 0;
     IOException failure = null;
     List<FileStatus> all = list();
     boolean areLiveAsked = all.stream().anyMatch(file -> isGrowing(file.getPath()) || isUnfinished(file.getPath()));
+    // After the listing: a file's server that is not live by now is gone. In the other order, a server that starts in
+    // between would look gone, and its file would be deleted while it appends.
     Set<String> live = areLiveAsked ? prefixes(store.liveServers()) : Set.of();
     for (FileStatus file : all) {
       try {
@@ -146,6 +145,7 @@ public final class Spool implements TableMark.MarkFile {
         if (isGrowing(file.getPath()) && !isAbandoned(file.getPath(), live)) {
           continue;
         }
+        // In the order of a flush: a failed write may have stored some rows only.
         store.putInOrder(read(file.getPath()));
         fileSystem().delete(file.getPath(), false);
         files++;
@@ -187,15 +187,13 @@ public final class Spool implements TableMark.MarkFile {
     return file.getName().split("-", 2)[0];
   }
 
-  /**
-   * Returns true if nobody appends to a growing file any more: its server is gone, and has lost the lease. What it
-   * appended to a file that is deleted would be lost with it, without an error.
-   */
+  /** Returns true if nobody appends to a growing file any more: its server is gone, and has lost the lease. */
   private boolean isAbandoned(Path file, Set<String> live) throws IOException {
     if (live.contains(server(file))) {
       return false;
     }
     FileSystem files = fileSystem();
+    // What is appended to a file that has been deleted is lost without an error.
     return !(files instanceof DistributedFileSystem) || ((DistributedFileSystem) files).recoverLease(file);
   }
 
@@ -207,6 +205,7 @@ public final class Spool implements TableMark.MarkFile {
   @Override
   public void write(long mark) throws IOException {
     fileSystem().mkdirs(folder());
+    // Before the old files go: a reader in between sees several, of which the highest counts.
     fileSystem().create(new Path(folder(), MARK + mark), true).close();
     for (Path file : marks()) {
       if (mark(file) < mark) {
@@ -256,6 +255,7 @@ public final class Spool implements TableMark.MarkFile {
       String line = in.readLine();
       while (line != null) {
         String next = in.readLine();
+        // A crash cuts the last line. No request counts as recorded by it: the hflush() that wrote it had not returned.
         if (next != null || !isGrowing(file) || SpoolLine.isWhole(line)) {
           rows.add(SpoolLine.parse(line));
         }
@@ -265,13 +265,11 @@ public final class Spool implements TableMark.MarkFile {
     return rows;
   }
 
-  /**
-   * Returns a FileSystem instance of our own: Hadoop's shutdown hook closes the shared one, just when the spool needs
-   * it.
-   */
+  /** Returns a FileSystem instance of our own. */
   private synchronized FileSystem fileSystem() throws IOException {
     if (fileSystem == null) {
       Configuration own = new Configuration(conf);
+      // Hadoop's shutdown hook would close it just when the spool needs it.
       own.setBoolean("fs.automatic.close", false);
       fileSystem = FileSystem.newInstance(folder().toUri(), own);
     }

@@ -46,7 +46,7 @@ final class StateTableMaker {
     return HBaseStateStore.await(admin.tableExists(table), settings.operationTimeout);
   }
 
-  /** Trackers do not use it, so they record whether or not it can be created. */
+  /** Creates the table of published status files. */
   private void ensureStatusTable() {
     TableName table = settings.statusTable();
     try {
@@ -60,6 +60,7 @@ final class StateTableMaker {
             .build()));
       }
     } catch (IOException e) {
+      // Trackers do not use it, so they record whether or not it can be created.
       LOG.warn("status-tool: cannot create {}, which `status-tool publish` needs", table, e);
     }
   }

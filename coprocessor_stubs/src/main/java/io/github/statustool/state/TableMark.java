@@ -111,36 +111,30 @@ public final class TableMark {
     return true;
   }
 
-  /**
-   * Reports a clock that was set back while no server ran, so that nobody could watch it. The number is about the last
-   * time that a clock of the cluster showed. It is later where one of them had been ahead: then that clock was set right,
-   * but entries that are written now look older than what was written before all the same.
-   */
+  /** Reports a clock that was set back while no server ran, so that nobody could watch it. */
   private void checkClock() {
     long now = clock.getAsLong();
+    // The number is about the last time that a clock of the cluster showed. It is later if one of them was ahead and
+    // has been set right since: entries that are written now look older than those of before all the same.
     if (now < seen - SKEW_MS) {
       health.clockWasSetBack(seen, now);
     }
   }
 
-  /**
-   * Returns true if the file of a table that has been kept is gone. The number of a new cluster is in the table a
-   * moment before it is in the file, so one that was just raised says nothing. On a cluster that runs, another tracker
-   * writes the file in each period.
-   */
+  /** Returns true if the file of a table that has been kept is gone. */
   private boolean isFileLost(long stored, long mark) {
+    // The number of a new cluster is in the table a moment before it is in the file, so one that was just raised says
+    // nothing. On a cluster that runs, another tracker writes the file in each period.
     return mark == NONE && stored != NONE && clock.getAsLong() > stored + IN_FILE_AFTER_MS;
   }
 
-  /**
-   * Raises the number once in each period, unless a region lost rows since. That is due if the number is the one of
-   * this tracker's last look, a period before by its own clock. The number itself tells no time: it is in the future if
-   * the clock of some server was ahead once, and nobody would raise it until then.
-   */
+  /** Raises the number once in each period, unless a region lost rows since. */
   public void raise(StateStore store, Finding wentBack) throws IOException {
     if (compared && next.isDue()) {
       next.set(PERIOD_MS);
       byte[] stored = mark(store);
+      // Nobody has raised it since this tracker's last look, a period before by its own clock. The number itself tells
+      // no time: it is in the future if some server's clock was ahead once, and nobody would raise it until then.
       boolean isDue = number(stored) == seen;
       seen = Math.max(seen, number(stored)); // if it is lower, the next flush finds it too low
       if (isDue) {
@@ -149,14 +143,16 @@ public final class TableMark {
     }
   }
 
-  /** Raises the mark. Each region's number is read before the comparison, so no loss in between is covered up. */
+  /** Raises the mark. */
   private void raise(StateStore store, Finding wentBack, byte[] stored) throws IOException {
     long mark = Math.max(clock.getAsLong(), number(stored) + 1);
     List<byte[]> keys = keys(store);
     List<byte[]> before = new ArrayList<>();
+    // Before the comparison, so that no loss in between is covered up.
     store.get(keys).forEach(row -> before.add(row.value(CoverageRow.MARK)));
     if (hasLostRows(store)) {
       wentBack.record();
+    // The regions first: a crash in between leaves a region's number above the listed one, which shows no loss.
     } else if (store.putAllIf(rows(keys, mark), CoverageRow.MARK, before)) {
       raise(store, stored, new StateRow(CoverageRow.KEY).add(CoverageRow.MARK, mark, mark)
           .add(CoverageRow.REGIONS, marked(keys, mark), mark), mark);
@@ -178,16 +174,15 @@ public final class TableMark {
       return;
     }
     seen = mark;
+    // A slow file system gets one number at a time. The next period's is higher, so this one is not missed.
     if (writing.isDone()) {
       writing = CompletableFuture.runAsync(() -> write(mark), threads);
     }
   }
 
-  /**
-   * Puts a number into each region of a table that went back, after that was recorded. If one of them has lost its rows
-   * and the tables cannot be marked, it is left to be found again, by {@link #raise} and by the tool.
-   */
+  /** Puts a number into each region of a table that went back, after that was recorded. */
   public void markRegions(StateStore store, long mark) throws IOException {
+    // A region that has lost its rows is left as it is until the tables are marked: raise() and the tool find it again.
     if (hasLostRows(store) && !areTablesMarked(store)) {
       return;
     }
@@ -230,12 +225,10 @@ public final class TableMark {
     }
   }
 
-  /**
-   * Lost may be the row with the arrival of a table's first entry, while its segments are in other regions: every table
-   * counts as one that has held something since ever.
-   */
+  /** Lets every table count as one that has held something since ever. */
   private static void markTables(StateStore store) throws IOException {
     List<StateRow> rows = new ArrayList<>();
+    // The row with the arrival of a table's first entry may be lost while its segments are in other regions.
     for (String table : store.tables().keySet()) {
       rows.add(new StateRow(Bytes.toBytes(TableEventRow.TYPE + table))
           .add(TableEventRow.ARRIVED_MS, 1, TableEventRow.EARLIEST_WINS - 1));

@@ -81,6 +81,7 @@ final class AppliedEntries {
     AppliedEntries build(long now) {
       closeSegment();
       SegmentSet segments = new SegmentSet();
+      // The entries count as applied only now: their hook runs after the whole request, whatever their own times are.
       for (Segment part : closed) {
         segments.add(new Segment(part.prev, part.seq, part.firstTime, part.lastTime, part.prevTime, now));
       }

@@ -10,8 +10,9 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Segments applied on this server, by stream. The ones that the write-through could not write are kept until a flush
- * writes them. Bounded by the number of active streams, because the segments of a stream are kept merged.
+ * Segments applied on this server, by stream. Those that the state table does not have yet are pending until a
+ * write-through or a flush stores them. Bounded by the number of active streams, because the segments of a stream are
+ * kept merged.
  */
 public final class AppliedSegments {
   private static final long IDLE_MS = 3_600_000;
@@ -64,6 +65,7 @@ public final class AppliedSegments {
   List<StreamSegments> add(List<AppliedEntries> streams, long now) {
     List<StreamSegments> touched = new ArrayList<>(streams.size());
     for (AppliedEntries stream : streams) {
+      // Under the record's lock: forgetIdle() cannot drop the record between the look-up and the addition.
       touched.add(records.compute(stream.id, (id, known) -> {
         StreamSegments record = known == null ? new StreamSegments(id, stream.table, stream.family, stream.single) : known;
         if (record.add(stream, now)) {
@@ -75,7 +77,7 @@ public final class AppliedSegments {
     return touched;
   }
 
-  /** Keeps streams for the next flush after their write failed. */
+  /** Keeps streams for the next flush, in case they are not stored before. */
   void keep(List<StreamSegments> unwritten) {
     for (StreamSegments record : unwritten) {
       pending.add(record.id);
@@ -94,6 +96,8 @@ public final class AppliedSegments {
    */
   void dropIfStored(StreamId id) {
     records.compute(id, (same, record) -> {
+      // Without the lock, a handler may add entries and keep the stream between the look and the removal. The spool's
+      // thread would then find nothing pending, and take a request for recorded that a crash would lose.
       if (record == null || record.isStored()) {
         pending.remove(id);
         uncopied.remove(id);
@@ -107,6 +111,7 @@ public final class AppliedSegments {
   void forgetFlushes() {
     for (StreamId id : records.keySet()) {
       records.computeIfPresent(id, (same, record) -> {
+        // In one step with the mark: a handler's dropIfStored() that had looked before would take the mark away again.
         record.forgetStored();
         pending.add(id);
         return record;
@@ -153,6 +158,7 @@ public final class AppliedSegments {
 
   /** Returns true if a crash would lose segments. Those of requests that are under way would be sent again. */
   public boolean hasUncopied() {
+    // A stream stays in `unrecorded` until the table has it; a copy takes it out of `uncopied`, which ends the hurry.
     return unrecorded.stream().anyMatch(id -> uncopied.contains(id) && pending.contains(id));
   }
 
@@ -185,23 +191,26 @@ public final class AppliedSegments {
   private void addStream(StreamId id, long now, List<StateRow> rows) {
     StreamSegments record = records.get(id);
     if (record != null) {
+      // The row alone: a copy in the spool is not a write, and the stream stays pending until the table has it.
       rows.add(record.toChange(now).row);
     }
   }
 
-  /**
-   * Collects what is still to be written. A stream that grows while it is being written stays pending: writing it twice
-   * is harmless, missing the addition is not.
-   */
+  /** Collects what is still to be written. */
   void collect(List<Change> changes, long now) {
     for (StreamId id : pending) {
       StreamSegments record = records.get(id);
+      // A stored stream is still pending in the moment between a write-through and its dropIfStored(), or if one
+      // request's write took entries along that another had added and kept only afterwards. dropIfStored() looks again,
+      // since a handler may add entries between the two looks: they stay pending for the next flush.
       if (record == null || record.isStored()) {
-        dropIfStored(id); // the write-through has written it since
+        dropIfStored(id);
         continue;
       }
       Change change = record.toChange(now);
       changes.add(new Change(change.row, () -> {
+        // A handler may have added entries since the row was made. The record then has a newer version than the one
+        // that is stored, so dropIfStored() finds it unwritten, and the stream stays pending.
         change.stored();
         dropIfStored(id);
       }));

@@ -48,6 +48,7 @@ public final class Compactor {
       merge(store, ids, now);
       rowsAStep = Math.min(MOST_ROWS_A_STEP, 2 * rowsAStep);
     } catch (IOException e) {
+      // Columns may be long. If so many rows do not come in time now, they would not the next time either.
       rowsAStep = Math.max(1, rowsAStep / 2);
       applied.scattered().addAll(ids);
       throw e;
@@ -69,6 +70,7 @@ public final class Compactor {
     List<byte[]> keys = new ArrayList<>();
     for (StreamId id : ids) {
       StreamSegments record = applied.record(id);
+      // An id may wait here for longer than the record is kept: forgetIdle() drops idle ones.
       if (record != null) {
         records.add(record);
         keys.add(id.rowKey(SegmentRow.TYPE));
@@ -89,12 +91,15 @@ public final class Compactor {
     for (Map.Entry<byte[], byte[]> column : row.values.entrySet()) {
       byte[] qualifier = column.getKey();
       boolean isOwn = Arrays.equals(qualifier, record.qualifier());
+      // A column of an unknown version, which a newer tracker may have written, stays: nothing of it has been read.
       if (!isOwn && SegmentColumn.read(qualifier, column.getValue(), others)
           && row.timestamp(qualifier) <= now - STALE_MS) {
         stale.add(qualifier);
       }
     }
+    // Before the row is made: the mutation that deletes a column must write all that it held, or segments look missing.
     record.takeOver(others, now);
+    // If nothing is to be deleted, the next ordinary write of this column takes the segments along.
     if (!stale.isEmpty()) {
       Change whole = record.toChange(now);
       writes.add(store.replaceAsync(whole.row, row, stale).thenRun(whole::stored));

@@ -42,6 +42,7 @@ final class FamilyCells {
         return;
       }
     }
+    // The last place is for the joint count.
     if (size >= MOST - 1 && id != UNKNOWN) {
       add(UNKNOWN, count);
       return;

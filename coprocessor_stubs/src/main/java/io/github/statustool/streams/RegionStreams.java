@@ -44,16 +44,18 @@ final class RegionStreams implements FamilyHeads.Names {
 
   /**
    * Returns true if replication would ship a part of this edit: at least one of its families has the global scope. A
-   * replayed edit does not count. HBase removes its scopes right after the calling hook, but keeps them where bulk
-   * loads are replicated ({@code ReplicationSourceWALActionListener.scopeWALEdits}). No WAL gets one in HBase 2.5 and
-   * 2.6: only the replay to secondary replicas is left, which skips the WAL.
+   * replayed edit does not count.
    *
    * @param into receives the number of cells of each such family
    */
   boolean isReplicable(WALEdit edit, NavigableMap<byte[], Integer> scopes, FamilyCells into) {
+    // HBase removes the scopes of a replayed edit right after this hook, but keeps them where bulk loads are replicated
+    // (ReplicationSourceWALActionListener.scopeWALEdits). No WAL gets one in HBase 2.5 and 2.6: only the replay to
+    // secondary replicas is left, which skips the WAL.
     if (writes == null || edit.isReplay()) {
       return false;
     }
+    // By identity: HRegion fills one map of scopes when it opens, and passes it with each of its entries.
     if (scopes != knownScopes) {
       learn(scopes);
     }
@@ -145,15 +147,13 @@ final class RegionStreams implements FamilyHeads.Names {
     return heads;
   }
 
-  /**
-   * Returns the name of a family whose scope is global, by its id. Empty where the id stands for several: a peer that
-   * ships one of them does not say that it ships them all.
-   */
+  /** Returns the name of a family whose scope is global, by its id. Empty where the id stands for several. */
   @Override
   public byte[] nameOf(int family) {
     byte[] name = NO_NAME;
     for (int i = 0; i < globals.length; i++) {
       if (globalIds[i] == family) {
+        // A peer that ships one of these families does not say that it ships them all.
         if (name != NO_NAME) {
           return NO_NAME;
         }

@@ -34,6 +34,7 @@ final class Segment {
   Segment union(Segment other) {
     Segment lower = prev <= other.prev ? this : other;
     Segment upper = seq >= other.seq ? this : other;
+    // With one start, both tell of the same hole before it, which is as old as the earlier of them says.
     boolean sameStart = prev == other.prev;
     return new Segment(lower.prev, upper.seq, lower.firstTime, upper.lastTime,
         sameStart ? Math.max(prevTime, other.prevTime) : lower.prevTime,

@@ -25,6 +25,7 @@ final class SegmentSet {
     int from = firstReaching(added.prev);
     Segment union = added;
     int to = from;
+    // No two of the list's segments touch, so only the reach of `added` decides where the union ends.
     while (to < segments.size() && segments.get(to).touches(added)) {
       union = union.union(segments.get(to));
       to++;

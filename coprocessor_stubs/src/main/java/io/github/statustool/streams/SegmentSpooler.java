@@ -70,6 +70,7 @@ public final class SegmentSpooler implements WriteThrough.Copies {
 
   @Override
   public boolean copySoon() {
+    // The handler has kept its segments: a copy that begins after this has them, one that is under way may not.
     long mine = ask();
     start();
     return await(mine);
@@ -87,12 +88,14 @@ public final class SegmentSpooler implements WriteThrough.Copies {
   }
 
   private void start() {
+    // The plain look spares each handler a contended compare-and-set while the thread runs.
     if (!running.get() && running.compareAndSet(false, true)) {
       try {
         threads.execute(this::run);
       } catch (Throwable t) { // no memory for a thread, too
         running.set(false);
         health.failedWrite("starting a thread for the spool", t);
+        // Otherwise the handler waits its whole time for a thread that does not exist.
         failed();
       }
     }
@@ -136,6 +139,7 @@ public final class SegmentSpooler implements WriteThrough.Copies {
           LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(pause(clock.getAsLong() - began)));
         }
       }
+      // The table has all that the file says. Entries that a handler adds now are not in it: only this thread appends.
       guardedDelete();
     } finally {
       running.set(false);
@@ -166,6 +170,7 @@ public final class SegmentSpooler implements WriteThrough.Copies {
   private synchronized void awaitMore(long since) {
     try {
       if (asked == since) {
+        // A flush wakes nobody here, so the loop looks once a second whether anything is still pending.
         wait(SHORTEST_PAUSE_MS);
       }
     } catch (InterruptedException e) {
@@ -200,6 +205,7 @@ public final class SegmentSpooler implements WriteThrough.Copies {
   void copy() throws IOException {
     long now = clock.getAsLong();
     List<StateRow> rows = applied.uncopiedRows(now);
+    // Without new rows the old file stays, although a flush has outdated it: another one costs the NameNode a create.
     if (copy == null || ((copy.isFull() || flushed) && !rows.isEmpty())) {
       flushed = false;
       replace(now);
@@ -212,19 +218,20 @@ public final class SegmentSpooler implements WriteThrough.Copies {
   private void replace(long now) throws IOException {
     abandon();
     copy = spool.open(origin.getAsLong(), now);
+    // Only an open stream tells whether it can hflush(): a local or erasure-coded file cannot.
     appends = copy.flushes();
+    // All that is pending, not only the new rows: the older ones are in no other file once deleteOutdated() is done.
     copy.append(applied.pendingRows(now));
     deleteOutdated();
   }
 
-  /**
-   * Abandons the file. What has been appended stays readable until a newer file has it. An empty file goes at once: where
-   * every append fails, each attempt leaves one.
-   */
+  /** Abandons the file. What has been appended stays readable until a newer file has it. */
   private void abandon() {
     if (copy != null) {
+      // Before the close, which may fail: other trackers leave a growing file of a live server alone, so it would stay.
       outdated.add(copy.path);
       closeQuietly(copy);
+      // At once: where every append fails, each attempt leaves an empty file.
       if (copy.isEmpty()) {
         deleteQuietly(copy.path);
       }
@@ -252,6 +259,7 @@ public final class SegmentSpooler implements WriteThrough.Copies {
   private void deleteOutdated() throws IOException {
     for (Iterator<Path> paths = outdated.iterator(); paths.hasNext();) {
       spool.delete(paths.next());
+      // After the delete: a path whose delete fails is tried again with the next file.
       paths.remove();
     }
   }

@@ -70,6 +70,7 @@ public final class SinkBatch {
 
   /** Called for each mutation. An entry with several mutations counts once. */
   public void add(WALEntry entry, Mutation mutation) {
+    // By identity: HBase's ReplicationSink calls the hook for an entry's mutations in a row, with the same object.
     if (entry != lastEntry) {
       endEntry();
       begin(entry);
@@ -88,6 +89,7 @@ public final class SinkBatch {
     lastIsStamped = readStamp(key);
     if (!lastIsStamped) {
       addUnstamped(key);
+      // ClusterMarkingEntryFilter of HBase's source adds its own cluster last. Without any, the sender is not known.
       lastIsUnstamped = unstampedEntries && key.getClusterIdsCount() > 0;
     }
   }
@@ -138,6 +140,8 @@ public final class SinkBatch {
    */
   private void addFamilies(WALKey key) {
     FamilyCells written = codec.cells();
+    // HBase's own filters only take cells away, so equal totals mean equal counts. A filter of others may also add
+    // some, but the tool never calls a run with one complete.
     long[] counts = arrivedCells == written.total() ? null : countArrived();
     for (int i = 0; i < written.size(); i++) {
       if (counts == null || counts[i] == written.count(i)) {
@@ -234,6 +238,7 @@ public final class SinkBatch {
   }
 
   boolean isEmpty() {
+    // No further mutation comes that would end the last entry.
     endEntry();
     return streams.isEmpty() && unstamped.isEmpty();
   }

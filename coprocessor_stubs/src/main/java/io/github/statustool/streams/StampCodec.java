@@ -63,6 +63,7 @@ final class StampCodec {
     via = Bytes.toLong(bytes, VIA);
     for (int at = FIRST_FAMILY; at < end; at += FAMILY_LENGTH) {
       long before = Bytes.toLong(bytes, at + PREV);
+      // A segment (prev, seq] must not be empty or begin below 0; a family that comes twice would add up two counts.
       if (before < 0 || before >= seq || cells.indexOf(Bytes.toInt(bytes, at)) >= 0) {
         return false;
       }

@@ -101,6 +101,7 @@ final class StreamHead {
   /** Returns the row as of now; null if the state table has it already. */
   Change change() {
     Snapshot seen = snapshot();
+    // If an entry is stamped and never appended, its new head stays at 0, as flushedSeq does, and is not written.
     return seen.seq == flushedSeq ? null : new Change(row(seen), () -> flushedSeq = Math.max(flushedSeq, seen.seq));
   }
 

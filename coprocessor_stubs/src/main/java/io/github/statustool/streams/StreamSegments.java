@@ -64,26 +64,31 @@ final class StreamSegments {
     newest = Math.max(newest, applied.newest());
     lastUsed = now;
     version++;
+    // A new record begins in the midst of a stream that moved here or was idle: other columns have the rest.
     return isNew || segments.asList().size() >= mergeAt;
   }
 
   /** Merges the segments of other columns; the next write of this column includes them. */
   synchronized void takeOver(SegmentSet others, long now) {
+    // No new version: the table has these segments already, in the columns that they were read from.
     segments.addAll(others);
     if (single) {
       segments.bound();
     } else {
       segments.forgetOldHoles(now);
     }
+    // Holes that never fill, as a filter leaves them, would otherwise cause a read of the row after each request.
     mergeAt = Math.max(MERGE_AT, 2 * segments.asList().size());
   }
 
   /** Returns the row with everything known now. */
   synchronized Change toChange(long now) {
     lastTimestamp = Math.max(now, lastTimestamp + 1);
+    // The version of this row: entries that a handler adds before the write succeeds are not in it.
     long written = version;
     StateRow row = new StateRow(id.rowKey(SegmentRow.TYPE))
         .add(qualifier, SegmentColumn.value(segments.asList()), lastTimestamp)
+        // All writers of the row share this cell. By this timestamp the newest entry wins, not the last writer.
         .add(SegmentRow.REPLICATED_MS, newest, newest)
         .add(SegmentRow.TABLE, Bytes.toBytes(table), StateRow.SERVER_TIME)
         .add(SegmentRow.FAMILY, family, StateRow.SERVER_TIME);
@@ -94,8 +99,9 @@ final class StreamSegments {
     storedVersion = Math.max(storedVersion, written);
   }
 
-  /** Marks it as not written. A write that is under way may be one of those that the table has lost. */
+  /** Marks it as not written. */
   synchronized void forgetStored() {
+    // A write that is under way does not count any more: it may be one of those that the table has lost.
     version++;
   }
 
@@ -104,6 +110,7 @@ final class StreamSegments {
   }
 
   synchronized boolean isIdleSince(long time) {
+    // Without the record, the segments of an unwritten stream would be in a copy in the spool, or nowhere.
     return isStored() && lastUsed <= time;
   }
 

@@ -31,6 +31,8 @@ public final class WalStamper {
   private final Health health;
   private final StampCodec codec = new StampCodec();
   private final FamilyCells cells = new FamilyCells();
+  // By identity, which compares no names: HRegion passes its own RegionInfo with each entry. A region that is opened
+  // anew has another object, and finds the same heads in the registry.
   private final IdentityHashMap<RegionInfo, RegionStreams> regions = new IdentityHashMap<>();
   private long latestTime;
   private WALKeyImpl stampedKey;
@@ -105,14 +107,13 @@ public final class WalStamper {
     }
   }
 
-  /**
-   * Detects a clock that was set back by the write times of new entries. Handlers take the write time before they
-   * append, so entries are slightly out of order; smaller steps back are ignored.
-   */
+  /** Detects a clock that was set back by the write times of new entries. */
   private void noteTime(long writeTime) {
     if (writeTime >= latestTime) {
       latestTime = writeTime;
+    // Handlers take the write time before they append, so entries are slightly out of order.
     } else if (writeTime < latestTime - JITTER_MS) {
+      // latestTime stays: until the clock has passed it again, each entry may lower the time to which it was set back.
       health.clockWasSetBack(latestTime, writeTime);
     }
   }
@@ -138,6 +139,7 @@ public final class WalStamper {
     RegionStreams streams = regions.get(region);
     if (streams == null) {
       if (regions.size() >= MAX_REGIONS) {
+        // Only a cache: the registry keeps the heads, so every chain goes on.
         regions.clear();
       }
       boolean isOurs = settings.isOurs(region.getTable());

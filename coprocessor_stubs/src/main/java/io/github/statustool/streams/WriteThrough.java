@@ -53,13 +53,16 @@ public final class WriteThrough {
     List<Change> events = applied.arrived(streams, batch.began(), now);
     List<StreamSegments> records = applied.add(streams, now);
     // Before the batch is acknowledged: after that, the master may delete the WAL with these entries.
+    // After add(): dropIfStored() of another handler takes away a mark that comes before its entries.
     applied.keep(records);
+    // Read once: the spool's thread may change it, and the request would then wait for two copies, or for none.
     boolean areCheap = copies.areCheap();
     boolean isRecorded = false;
     try {
       isRecorded = records.isEmpty() || (areCheap && copies.copySoon()) || write(records, events, now)
           || (!areCheap && copies.copySoon());
     } finally {
+      // Also after an error that no catch sees, such as no memory: the next flush must not wait for its period.
       if (!isRecorded) {
         applied.notRecorded(records);
       }
@@ -68,6 +71,7 @@ public final class WriteThrough {
 
   private boolean write(List<StreamSegments> records, List<Change> events, long now) {
     StateStore store = stores.get();
+    // The recorder connects in its own time: until then there is no store, and the request must not wait for one.
     if (broken || store == null) {
       return false;
     }
@@ -83,6 +87,7 @@ public final class WriteThrough {
       records.forEach(record -> applied.dropIfStored(record.id));
       return true;
     } catch (InterruptedException e) {
+      // `broken` stays as it is: an interrupt tells nothing about the table.
       Thread.currentThread().interrupt();
       return false;
     } catch (Exception e) {
