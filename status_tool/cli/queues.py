@@ -56,7 +56,7 @@ def queues(
         measured = measure(settings, session)
         # Again, after the queues: HBase deletes them with their peer.
         document = {"cluster_id": cluster_id, **standing(measured, _peers(session, peer), before)}
-    # Told, as status-tool.toml may have chosen it: the queues of all others are not looked at.
+    # Told, as the queues of all others are not looked at.
     document["only_peer"] = peer
     if peer is not None:
         # `standing` knows one peer then, and takes the queues of all others for left over.

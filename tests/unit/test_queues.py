@@ -397,7 +397,7 @@ def two_queues(*_: object) -> Measured:
 def test_the_queues_of_one_peer_are_not_all(
     options: list[str], code: int, last: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A file of defaults may have chosen the peer: its queues passed for all of them."""
+    """They passed for all of them, also if only a file of defaults had chosen the peer."""
     monkeypatch.setattr(zookeeper, "ZooKeeper", lambda _: TwoPeers({}))
     monkeypatch.setattr(measured_queues, "measure", two_queues)
     line = ["queues", "--zookeeper", "zk:1/hbase", *options]
