@@ -72,10 +72,7 @@ def _findings(check: Verification, one: FullList) -> Iterator[Finding]:
     wanted = [name for name, code in CODES.items() if str(code.status) in kinds]
     others = [name for name in CODES if name not in wanted]
     chosen = ~F.col("code").isin(others) if str(Status.UNVERIFIABLE) in kinds else F.col("code").isin(wanted)
-    if context.check_hbase:
-        small = (*context.run_findings, *context.table_findings)
-        yield from (finding for finding in small if kind_of(finding.code) in kinds)
-    yield from (finding for finding in check.header_findings if kind_of(finding.code) in kinds)
+    yield from (finding for finding in check.beside_rows if kind_of(finding.code) in kinds)
     frames = [check.regions_in_doubt] * context.check_hbase + [check.files()] * context.check_hdfs
     for frame in frames:
         rows = frame.select(F.inline("findings")).where(chosen)

@@ -20,7 +20,7 @@ from status_tool.errors import OutputError
 from status_tool.explain import problems
 from status_tool.explain.advice import SYNC_DELETES
 from status_tool.explain.cluster_map import KnownSide, known_clusters
-from status_tool.explain.overview import causes, groups_of, overview
+from status_tool.explain.overview import causes, overview
 from status_tool.explain.problems import to_problem
 from status_tool.printable import duration, iso, printable_key, safe, safe_json
 from status_tool.report.json_report import JsonReporter
@@ -50,6 +50,7 @@ from status_tool.vocabulary.outcome import (
 )
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Evidence, FileStatus, Status, Verdict
+from tests.judgement import groups_of
 
 HOSTILE = "\x1b[2J\x1b]0;x\x07\nHBase Replication is complete.\r\u202egnol\u2066\x9b1m\u2028\x00<script>&\"'\\"
 GAP = Problem(
