@@ -570,6 +570,9 @@ def test_metrics() -> None:
     assert f"status_tool_queued_bytes{{{names}}}" not in found
     queued = printed(MetricsReporter(), replace(OUTCOME, queued_bytes=7))
     assert samples(queued)[f"status_tool_queued_bytes{{{names}}}"] == "7"
+    # Else the verdict complete of one table would pass for that of all.
+    narrow = samples(printed(MetricsReporter(), replace(OUTCOME, limits=("only table a (chosen)", "HDFS not checked"))))
+    assert [one[f"status_tool_limits{{{names}}}"] for one in (found, narrow)] == ["0", "2"]
     assert found[f"status_tool_cut_timestamp_seconds{{{names}}}"] == "1700000000.0"
     assert found[f"status_tool_last_run_timestamp_seconds{{{names}}}"] == "1700000001.5"
     assert found[f"status_tool_up{{{names}}}"] == "1"
