@@ -352,14 +352,15 @@ def test_hbase_3_is_refused() -> None:
         read_queues(FakeZooKeeper(None))  # type: ignore[arg-type]
 
 
-def test_queues_of_peers_that_are_not_in_zookeeper_are_not_drained(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("command", ["queues", "topology"])
+def test_peers_that_are_not_in_zookeeper_are_not_shown_by_those_of_before(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each would be of no peer there, and none would count."""
+    """Each queue would be of no peer there, and none would count; no link would be broken."""
     values = {"hbase.zookeeper.quorum": "localhost", "hbase.replication.peer.storage.impl": "filesystem"}
     lines = (f"<property><name>{name}</name><value>{value}</value></property>" for name, value in values.items())
     (tmp_path / "hbase-site.xml").write_text(f"<configuration>{''.join(lines)}</configuration>")
-    assert main(["queues", "--conf-dir", str(tmp_path)]) == 2
+    assert main([command, "--conf-dir", str(tmp_path)]) == 2
     assert "peer.storage.impl is filesystem" in capsys.readouterr().err
 
 
