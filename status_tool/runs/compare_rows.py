@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -154,6 +154,11 @@ class RowComparison:
         """True if the peer of the question may be one of before, and its queue none that counts."""
         self._way: _Way | None = None
         self._results: dict[str, Result] = {}
+
+    @property
+    def tables(self) -> Collection[str]:
+        """The tables that were compared."""
+        return self._results.keys()
 
     def begin(self, counted: RowsCounted = NOT_COUNTED) -> None:
         """Compare all tables, if nothing of them can be in a queue. Raises as `proofs` does."""
