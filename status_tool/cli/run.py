@@ -230,8 +230,13 @@ def _run(asked: AskedRun) -> int:
         take_spark()
         with loading():
             from status_tool.runs.plan import explain_side
+            from status_tool.runs.write import unasked
 
-        return show_plan(explain_side(asked.settings, asked.request()), one.as_json)
+        request = asked.request()
+        if one.output is not None:
+            # What the run refuses has no plan.
+            unasked(asked.settings, request)
+        return show_plan(explain_side(asked.settings, request), one.as_json)
     if one.output is None:
         return dump(asked.settings, asked.request())
     return write_file(

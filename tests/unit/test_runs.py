@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from status_tool.cli.main import main
 from status_tool.clients.config import HDFS_PATHS_KEY, Settings
 from status_tool.clients.sitefiles import SiteConfig
-from status_tool.errors import StatusFileError, UsageError
+from status_tool.errors import EXIT_ERROR, StatusFileError, UsageError
 from status_tool.gather.snapshot import Request, apply_shutdown
 from status_tool.rules.origins import judge_origins
 from status_tool.runs.question import refuse_silent
@@ -57,6 +59,19 @@ def test_a_large_hdfs_is_read_whole_only_when_told_so(monkeypatch: pytest.Monkey
     for _ in range(2):
         assert "all of it is read: / at http://h:1" in str(unasked(settings, whole))
     assert str(unasked(Settings(SiteConfig({})), whole)).endswith("read: /")
+
+
+def test_what_is_refused_has_no_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The plan of a run that reads all of HDFS unasked was one of a run that ends at once."""
+    many = {"TotalFiles": UNASKED_FILES + 1, "Used": 345}
+    monkeypatch.setattr("status_tool.runs.write.WebHdfs.beans", lambda *_: iter([many]))
+    monkeypatch.setattr("status_tool.runs.plan.explain_side", lambda *_: iter(()))
+    line = ["run", "-m", "--only", "hdfs", "--webhdfs", "http://h:1", "--explain", "-o", str(tmp_path / "file")]
+    assert main(line) == EXIT_ERROR
+    assert "this would read every file of HDFS" in capsys.readouterr().err
+    assert main([*line, "--all-files"]) == 0
 
 
 def test_a_shutdown_time_is_the_cut_unless_it_lies_in_the_future() -> None:
