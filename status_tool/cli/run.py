@@ -220,7 +220,8 @@ def _run(asked: AskedRun) -> int:
 
             check = asked.check()
         if one.explain:
-            return show_plan(explain_check(asked.settings, check), one.as_json)
+            master = asked.other_cluster() if one.follow else None
+            return show_plan(explain_check(asked.settings, check, master), one.as_json)
         output = Output(one.as_json, one.report, one.metrics, one.repair_script, time.monotonic(), one.quiet)
         if one.follow:
             return follow_master(asked.settings, asked.other_cluster(), check, output, one.wait)
