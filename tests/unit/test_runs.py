@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from status_tool.errors import EXIT_ERROR, StatusFileError, UsageError
 from status_tool.gather.snapshot import Request, apply_shutdown
 from status_tool.rules.origins import judge_origins
 from status_tool.runs.question import refuse_silent
-from status_tool.runs.write import UNASKED_FILES, streams_written_later, unasked
+from status_tool.runs.write import UNASKED_FILES, dump_file, streams_written_later, unasked
+from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
-from status_tool.vocabulary.schema import STATUS_SCHEMA
+from status_tool.vocabulary.schema import KINDS, STATUS_SCHEMA
 from status_tool.vocabulary.scope import Scope
 
 HEADER = Header(side="master", cluster_id="id", created_ms=1000, cut_ms=900)
@@ -59,6 +61,17 @@ def test_a_large_hdfs_is_read_whole_only_when_told_so(monkeypatch: pytest.Monkey
     for _ in range(2):
         assert "all of it is read: / at http://h:1" in str(unasked(settings, whole))
     assert str(unasked(Settings(SiteConfig({})), whole)).endswith("read: /")
+
+
+def test_a_dump_leaves_no_rows_of_an_older_one(tmp_path: Path) -> None:
+    """Those of a kind that FILE lacks would pass for its own."""
+    for row in ({"kind": "file", "path": "/a"}, {"kind": "table", "table": "t"}):
+        with StatusWriter(tmp_path / "f.status", replace(HEADER, hdfs_paths=("/",))) as writer:
+            writer.write(rows(row))
+        dump_file(tmp_path / "f.status", tmp_path / "dump")
+    found = {path.stem: path.read_text() for path in (tmp_path / "dump").iterdir()}
+    assert {name for name, text in found.items() if text} == {"table"}
+    assert {*found} == {*KINDS}
 
 
 def test_what_is_refused_has_no_plan(
