@@ -513,9 +513,11 @@ def test_what_holds_for_the_whole_run_is_counted_once(session: SparkSession) -> 
 
 
 @pytest.mark.parametrize("is_held", [True, False])
-def test_what_is_of_no_row_is_counted_and_listed(session: SparkSession, is_held: bool, tmp_path: Path) -> None:
+def test_what_is_of_no_row_is_counted_and_listed(
+    session: SparkSession, is_held: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The list of all that is unverifiable lacked paths that do not exist; a text that lists no problem, its causes."""
-    master = Header("master", MASTER_ID, NOW, NOW, hdfs_paths=("/a", "/b", "/c"), hdfs_absent=("/b", "/c"))
+    master = Header("master", MASTER_ID, NOW, NOW, hdfs_paths=("/a", "/b", "/c[1]"), hdfs_absent=("/b", "/c[1]"))
     sides, held = (frame(session, []), frame(session, [])), HeldRows([], []) if is_held else None
     slave, scope = Header("slave", SLAVE_ID, NOW, NOW), Scope(max_problems=0)
     with closing(Verification(session, *sides, master, slave, scope, held=held)) as check:
@@ -526,7 +528,8 @@ def test_what_is_of_no_row_is_counted_and_listed(session: SparkSession, is_held:
     assert (groups["no-files"], groups["not-replicated"]) == (2, 1)
     listed = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
     assert Counter(one["code"] for one in listed) == groups
-    assert (tmp_path / "a.txt").read_text() == "/b\n/c\n"
+    assert (tmp_path / "a.txt").read_text() == "/b\n/c[1]\n"
+    assert "a.txt lists 1 path with *, ?, [ or white space" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("record", "schema"), [(JudgedRegion, REGION_SCHEMA), (JudgedStream, STREAM_SCHEMA)])
