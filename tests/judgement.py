@@ -15,7 +15,7 @@ from status_tool.rules.tables import AGE_COLUMNS, TableAge, table_ages
 from status_tool.spark.held import HeldRows
 from status_tool.vocabulary.findings import NO_PROOFS, RowProofs
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
-from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.outcome import Group, Outcome, Problem
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Scope
 
@@ -53,3 +53,19 @@ def _files(held: HeldRows) -> list[Row]:
     sides = ((MASTER, held.master), (SLAVE, held.slave))
     rows = [{**row, "side": side} for side, rows in sides for row in rows if row["kind"] == "file" and row.get("path")]
     return sorted(rows, key=lambda row: str(row["path"]))
+
+
+def groups_of(problems: Iterable[Problem]) -> tuple[Group, ...]:
+    """Group problems by table, kind and cause."""
+    found: dict[tuple[str | None, str, str], Group] = {}
+    for problem in problems:
+        key = (problem.table, problem.kind, problem.code or problem.detail)
+        known = found.get(key)
+        if known is None:
+            found[key] = Group(
+                str(problem.kind), problem.code, problem.table, 1, problem, problem.advice or "", problem.lag_ms
+            )
+        else:
+            lag = max(known.lag_ms or 0, problem.lag_ms or 0) or None
+            found[key] = replace(known, count=known.count + 1, lag_ms=lag)
+    return tuple(found.values())

@@ -30,8 +30,15 @@ PARAMETERS: Mapping[str, str] = {
 } | {key: "folder" if key == "from" else key.replace("-", "_") for key in _OF_OTHERS}
 """Settings of a file: by key, the commands' parameter. A key is the option's long name (`paths` is `-f`)."""
 KEYS = tuple(sorted(PARAMETERS))
-_OWN_METRICS = frozenset({"publish", "recovery-point"})
-"""Commands whose textfile is another one than that of checks, which a file names."""
+_OF_OWN: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("publish", "recovery-point"), ("metrics",)),
+    "queues": ("metrics", "peer"),
+    "rows": ("rate",),
+    "setup": ("master_zookeeper",),
+}
+"""By command, its parameters that mean another thing than the key of a file: a textfile of its own, which would replace
+that of checks; this cluster's own peers, not the master's; megabytes, not requests of a NameNode; a look at a witness.
+"""
 
 
 @dataclass(frozen=True)
@@ -133,9 +140,8 @@ def command_defaults(command: Any, defaults: Defaults) -> dict[str, Any]:
     """Return the parameters' values of one command, or of a group's commands."""
     if hasattr(command, "commands"):
         return default_map(command, defaults)
-    found = [one for one in command.params if one.name in defaults.settings]
-    if command.name in _OWN_METRICS:
-        found = [one for one in found if one.name != "metrics"]
+    own = _OF_OWN.get(command.name, ())
+    found = [one for one in command.params if one.name in defaults.settings and one.name not in own]
     return {one.name: _checked(one, defaults.settings[one.name]) for one in found}
 
 

@@ -60,7 +60,7 @@ def _shown(found: PathsFound) -> GraphShown:
         ClusterMap(clusters, ()),
         found.matrix,
         found.edges,
-        list(_notes(found)),
+        [*found.limits, *_notes(found)],
     )
 
 
@@ -94,6 +94,7 @@ def paths_document(found: PathsFound) -> dict[str, Any]:
             }
             for name, tables in found.lost.items()
         },
+        "limits": list(found.limits),
         "notices": list(found.notices),
     }
 
@@ -152,6 +153,8 @@ def paths_lines(found: PathsFound, *, quiet: bool = False) -> Iterator[str]:
     if not quiet:
         yield from _texts(found)
     yield ""
+    # Beside the verdict, which says "all".
+    yield from (line for words in found.limits for line in hanging("Limits: ", words))
     yield _ENDS[found.verdict]
 
 

@@ -56,6 +56,8 @@ def queues(
         measured = measure(settings, session)
         # Again, after the queues: HBase deletes them with their peer.
         document = {"cluster_id": cluster_id, **standing(measured, _peers(session, peer), before)}
+    # Told, as the queues of all others are not looked at.
+    document["only_peer"] = peer
     if peer is not None:
         # `standing` knows one peer then, and takes the queues of all others for left over.
         document["orphans"] = []
@@ -105,7 +107,16 @@ def _lines(document: Document, lost: Sequence[str]) -> Iterator[str]:
     for orphan in document["orphans"]:
         yield f"Queue of no peer: {orphan} (left over; `hbase hbck -fixReplication` removes it)"
     yield ""
-    yield "All queues are drained." if document["drained"] else "The queues are NOT drained."
+    yield _end(document["drained"], document["only_peer"])
+
+
+def _end(drained: bool, peer: str | None) -> str:
+    """Return the last line, which names the peer if only one was looked at."""
+    if peer is None:
+        return "All queues are drained." if drained else "The queues are NOT drained."
+    if drained:
+        return f"The queues of peer {peer} are drained; no other was looked at."
+    return f"The queues of peer {peer} are NOT drained."
 
 
 def _queue(queue: dict[str, Any], now_ms: int) -> str:

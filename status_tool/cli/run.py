@@ -80,12 +80,6 @@ class AskedRun:
     def _tables(self) -> TableFilter:
         return TableFilter.of(self.options.table or (), self.options.namespace or ())
 
-    @property
-    def failed_metrics(self) -> Path | None:
-        """File that records a failed check; None without one. A plan is no check."""
-        metrics: Path | None = None if self.options.explain else self.options.metrics
-        return metrics
-
     def other_cluster(self) -> Settings:
         """Return the master's settings for --follow and --rows."""
         one = self.options
@@ -184,14 +178,20 @@ class AskedRun:
 def run(**values: Any) -> int:
     """Write this cluster's status (-m -o, -o), check the master's on the slave (-i), or dump (-d)."""
     asked = asked_of(values)
-    if asked.options.published is None and not asked.options.witness:
-        return _run(asked)
-    with temporary_folder() as folder:
-        if asked.options.published is not None:
-            with failure_in_metrics(asked.failed_metrics, time.monotonic()):
+    with failure_in_metrics(_metrics_of(asked.options), time.monotonic()):
+        if asked.options.published is None and not asked.options.witness:
+            return _run(asked)
+        with temporary_folder() as folder:
+            if asked.options.published is not None:
                 # `_run` starts Spark's JVM early, with settings that depend on FILE's size: FILE comes first.
                 asked.options.status_file = fetch_published(asked, folder / "published.status")
-        return _run(dataclasses.replace(asked, copies=folder))
+            return _run(dataclasses.replace(asked, copies=folder))
+
+
+def _metrics_of(one: SimpleNamespace) -> Path | None:
+    """Return the file that records a failed check; None without one. A plan is no check."""
+    metrics: Path | None = None if one.explain else one.metrics
+    return metrics
 
 
 def fetch_published(asked: AskedRun, file: Path) -> Path:
@@ -218,10 +218,10 @@ def _run(asked: AskedRun) -> int:
         with loading(jvm.kill):
             from status_tool.runs.plan import explain_check
 
-            with failure_in_metrics(asked.failed_metrics, time.monotonic()):
-                check = asked.check()
+            check = asked.check()
         if one.explain:
-            return show_plan(explain_check(asked.settings, check), one.as_json)
+            master = asked.other_cluster() if one.follow else None
+            return show_plan(explain_check(asked.settings, check, master), one.as_json)
         output = Output(one.as_json, one.report, one.metrics, one.repair_script, time.monotonic(), one.quiet)
         if one.follow:
             return follow_master(asked.settings, asked.other_cluster(), check, output, one.wait)
@@ -231,8 +231,13 @@ def _run(asked: AskedRun) -> int:
         take_spark()
         with loading():
             from status_tool.runs.plan import explain_side
+            from status_tool.runs.write import unasked
 
-        return show_plan(explain_side(asked.settings, asked.request()), one.as_json)
+        request = asked.request()
+        if one.output is not None:
+            # What the run refuses has no plan.
+            unasked(asked.settings, request)
+        return show_plan(explain_side(asked.settings, request), one.as_json)
     if one.output is None:
         return dump(asked.settings, asked.request())
     return write_file(
@@ -256,8 +261,18 @@ def asked_of(values: Mapping[str, Any]) -> AskedRun:
     _refuse(mode, one, given)
     lists = _lists({name: values[name] for name in ("differ", "missing", "unverifiable")}, one.as_json)
     check_targets(one.output, one.report, one.metrics, one.repair_script, *lists.values())
-    key = _key(one.sign_key, one.require_signature, one.output)
     file_mode(permissions_of(one.mode))
+    # What is wrong with the command line has been told. Files that it names may go between two runs.
+    with failure_in_metrics(_metrics_of(one), time.monotonic()):
+        return _with_files(mode, values, given, lists)
+
+
+def _with_files(
+    mode: Mode, values: Mapping[str, Any], given: frozenset[str], lists: dict[str, Path | None]
+) -> AskedRun:
+    """Return the request, with what the files say that the options name."""
+    one = SimpleNamespace(**values)
+    key = _key(one.sign_key, one.require_signature, one.output)
     path_map, settings = PathMap.parse(one.map_path or ()), settings_of(values)
     if mode is not Mode.OFFLINE:
         # The left side is a path in the master's HDFS.

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from status_tool.atomic import PUBLIC
-from status_tool.cli.failures import failure_in_metrics
 from status_tool.cli.options import print_answer
 from status_tool.clients.config import Settings
 from status_tool.gather.snapshot import Request
@@ -62,18 +61,16 @@ def checked(settings: Settings, check: Check) -> Outcome:
 
 def check_file(settings: Settings, check: Check, output: Output) -> int:
     """Run `run -i`: check, print text or JSON, and write the reports. Returns the exit code."""
-    with failure_in_metrics(output.metrics, output.started_s):
-        return _write_outcome(checked(settings, check), output)
+    return _write_outcome(checked(settings, check), output)
 
 
 def follow_master(settings: Settings, master: Settings, check: Check, output: Output, limit_s: float | None) -> int:
     """Run `run -i --follow`: as `check_file`, for its last round."""
     from status_tool.runs.follow import follow
 
-    with failure_in_metrics(output.metrics, output.started_s):
-        with make_progress() as progress:
-            outcome = follow(settings, master, check, progress, limit_s)
-        return _write_outcome(outcome, output)
+    with make_progress() as progress:
+        outcome = follow(settings, master, check, progress, limit_s)
+    return _write_outcome(outcome, output)
 
 
 def _write_outcome(outcome: Outcome, output: Output) -> int:

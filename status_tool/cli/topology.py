@@ -14,6 +14,7 @@ from status_tool.cli.options import cluster_named, on_cluster, print_answer
 from status_tool.cli.run_options import with_options
 from status_tool.cli.times import parse_baseline
 from status_tool.clients.config import Settings
+from status_tool.errors import ConfigurationError
 from status_tool.printable import counted
 from status_tool.vocabulary.scope import TableFilter
 
@@ -45,6 +46,8 @@ def topology(
     """
     accepted = parse_baseline(since or (), TableFilter())
     check_targets(report)
+    if elsewhere := settings.peers_elsewhere:
+        raise ConfigurationError(f"{elsewhere}: `list_peers` in the HBase shell shows them")
     from status_tool.gather.cluster_drift import cluster_drift
     from status_tool.gather.peer_topology import explore
 

@@ -198,7 +198,7 @@ class _Watcher:
             one = asked.options
             self._points = self._recovery_points(asked)
             output = Output(one.as_json, one.report, one.metrics, one.repair_script, began, points=self._points)
-            write_reports(outcome, output, (*self._history.moments(), self._moment(outcome)))
+            write_reports(outcome, output, (*self._history.moments(outcome), self._moment(outcome)))
         # Objects here hold what Spark's JVM keeps for a round, in cycles that Python would leave for long.
         gc.collect()
         return outcome

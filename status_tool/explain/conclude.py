@@ -65,23 +65,16 @@ def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> 
 
     `findings` are those of regions, streams and files; the worst `max_problems` suffice.
     """
-    run = [*context.run_findings, *context.table_findings] if context.check_hbase else []
-    if context.check_hbase and not sum(tally.regions.values()):
-        # With no region in scope no count is bad: this finding keeps the verdict from being complete.
-        run.append(Finding("not-replicated"))
-    later = later_writes(tally.later) if context.check_hbase else ()
-    accepted = accepted_by(context.master, context.scope, context.evidence)
-    run += [] if accepted else later_findings(later, context.master)
-    older = older_findings(context.master, context.slave, context.scope)
+    run, files, older = _hbase_findings(context, tally), _file_findings(context, tally), _older_findings(context)
     hbase = _hbase(context, tally, [*run, *older]) if context.check_hbase else None
-    notices = (*context.notices, *([later_notice(later, accepted)] if later and accepted else []))
-    files = _file_findings(context, tally) if context.check_hdfs else []
-    # After `_hbase`: findings about files leave the verdict on HBase as it is.
-    run += [*files, *older]
+    # Findings about files leave the verdict on HBase as it is.
     hdfs = _hdfs(context, tally, [*files, *older]) if context.check_hdfs else None
+    accepted = _accepted_by(context)
+    notices = (*context.notices, *([later_notice(hbase.later, accepted)] if hbase and hbase.later and accepted else []))
     if context.check_hdfs and not tally.master_files and not files:
         notices = (*notices, "HDFS: there is no file to check on the master")
     notices = (*notices, *counted_entries(tally))
+    run += [*files, *older]
     shown = bound(run, findings, context.scope.max_problems)
     return Outcome(
         hbase=hbase,
@@ -94,6 +87,28 @@ def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> 
         seen={table.table: asdict(table.seen) for table in context.tables},
         accepts={table.table: table.accepts.to_json() for table in context.tables if table.accepts is not None},
     )
+
+
+def beside_rows(context: RunContext, tally: Tally) -> list[Finding]:
+    """Return every finding that is of no region and no file: of the run, tables, the scope, the sides' headers."""
+    return [*_hbase_findings(context, tally), *_file_findings(context, tally), *_older_findings(context)]
+
+
+def _hbase_findings(context: RunContext, tally: Tally) -> list[Finding]:
+    if not context.check_hbase:
+        return []
+    # With no region in scope no count is bad: this finding keeps the verdict from being complete.
+    nothing = [] if sum(tally.regions.values()) else [Finding("not-replicated")]
+    later = [] if _accepted_by(context) else later_findings(later_writes(tally.later), context.master)
+    return [*context.run_findings, *context.table_findings, *nothing, *later]
+
+
+def _older_findings(context: RunContext) -> list[Finding]:
+    return older_findings(context.master, context.slave, context.scope)
+
+
+def _accepted_by(context: RunContext) -> str | None:
+    return accepted_by(context.master, context.scope, context.evidence)
 
 
 def _hbase(context: RunContext, tally: Tally, run: list[Finding]) -> HBaseOutcome:
@@ -121,6 +136,8 @@ def _hbase(context: RunContext, tally: Tally, run: list[Finding]) -> HBaseOutcom
 
 def _file_findings(context: RunContext, tally: Tally) -> list[Finding]:
     """Return findings for named paths that do not exist, or for a scope without files that proves nothing."""
+    if not context.check_hdfs:
+        return []
     absent = [Finding("no-files", path=path) for path in context.master.hdfs_absent]
     if not absent and _names_nothing(context, tally):
         return [Finding("no-files")]

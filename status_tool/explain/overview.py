@@ -25,7 +25,7 @@ from status_tool.rules.context import RunContext
 from status_tool.rules.segments import SINCE_MARGIN_MS
 from status_tool.vocabulary.codes import CODES
 from status_tool.vocabulary.findings import Finding, sort_key
-from status_tool.vocabulary.outcome import Group, Overview, Problem, TableLine, TableRepair
+from status_tool.vocabulary.outcome import Group, Overview, TableLine, TableRepair
 from status_tool.vocabulary.verdicts import SEVERITY
 
 STUCK = ("gap", *TABLE_COPIES)
@@ -86,22 +86,6 @@ def overview(context: RunContext, found: Iterable[Cause], tables: Iterable[Table
             (c.from_ms for c in causes if c.worst.code == "gap" and c.from_ms is not None), default=None
         ),
     )
-
-
-def groups_of(problems: Iterable[Problem]) -> tuple[Group, ...]:
-    """Group problems by table, kind and cause."""
-    found: dict[tuple[str | None, str, str], Group] = {}
-    for problem in problems:
-        key = (problem.table, problem.kind, problem.code or problem.detail)
-        known = found.get(key)
-        if known is None:
-            found[key] = Group(
-                str(problem.kind), problem.code, problem.table, 1, problem, problem.advice or "", problem.lag_ms
-            )
-        else:
-            lag = max(known.lag_ms or 0, problem.lag_ms or 0) or None
-            found[key] = replace(known, count=known.count + 1, lag_ms=lag)
-    return tuple(found.values())
 
 
 def words_of_group(group: Group) -> str:

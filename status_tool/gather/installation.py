@@ -30,6 +30,7 @@ from status_tool.vocabulary.state_rows import REPLICATOR, WRITER
 TRACKERS = {WRITER: "WriteTimeTracker", REPLICATOR: "ReplicateTimeTracker"}
 ECHO_S = 10.0
 """Time that trackers get to answer a barrier; they look for one every second."""
+PEERS_ADVICE = "keep the peers in ZooKeeper (HBase's CopyReplicationPeers moves them), then restart the servers"
 BEHIND_MS = 1_000
 """Difference that two clocks that are kept by NTP never have."""
 
@@ -64,14 +65,21 @@ def _zookeeper(settings: Settings) -> Iterator[Checked]:
     with ZooKeeper(settings.zookeeper()) as zookeeper:
         live = len(zookeeper.live_servers())
         yield Checked(f"ZooKeeper {zookeeper.endpoint}: HBase cluster {zookeeper.cluster_id()}, {live} region servers")
-        peers = zookeeper.peers()
-        if not peers:
-            yield Checked("no replication peer: nothing is shipped from here, as on a cluster that is only a slave")
-        for peer in peers:
-            yield _peer(peer, peer_cluster_id(peer, zookeeper.endpoint))
+        if elsewhere := settings.peers_elsewhere:
+            yield Checked(f"{elsewhere}: no verdict on what this cluster ships is ever complete", PEERS_ADVICE)
+        else:
+            yield from _peers(zookeeper)
         if problem := measure(settings, zookeeper).hdfs_problem:
             why = "a crashed region server cannot be settled, nor are bytes in the queues known"
             yield Checked(f"the folder of WALs cannot be read: {why}", problem)
+
+
+def _peers(zookeeper: ZooKeeper) -> Iterator[Checked]:
+    peers = zookeeper.peers()
+    if not peers:
+        yield Checked("no replication peer: nothing is shipped from here, as on a cluster that is only a slave")
+    for peer in peers:
+        yield _peer(peer, peer_cluster_id(peer, zookeeper.endpoint))
 
 
 def _peer(peer: Peer, cluster_id: str | None) -> Checked:

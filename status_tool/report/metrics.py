@@ -91,6 +91,8 @@ class MetricsReporter(Reporter):
         names = known.names
         yield from self._run(names, 1, known.last_success_s)
         yield from _gauge("exit_code", "Exit code of the last check.", [({}, outcome.exit_code)], names)
+        meaning = "How many restrictions the check names, such as --table: no half is complete beyond them."
+        yield from _gauge("limits", meaning, [({}, len(outcome.limits))], names)
         yield from _gauge(
             "verdict",
             "Verdict of a half: 0 complete, 1 not complete, 3 could not be verified.",

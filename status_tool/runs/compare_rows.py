@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -154,6 +154,11 @@ class RowComparison:
         """True if the peer of the question may be one of before, and its queue none that counts."""
         self._way: _Way | None = None
         self._results: dict[str, Result] = {}
+
+    @property
+    def tables(self) -> Collection[str]:
+        """The tables that were compared."""
+        return self._results.keys()
 
     def begin(self, counted: RowsCounted = NOT_COUNTED) -> None:
         """Compare all tables, if nothing of them can be in a queue. Raises as `proofs` does."""
@@ -363,17 +368,20 @@ def _proofs(results: Mapping[str, Result], pending: frozenset[str], master: Sett
             f"{', …' if len(pending) > 3 else ''}): replication still has entries to ship, which may change them;"
             " `status-tool queues` on the master shows them, --wait waits for them"
         )
+    room = max_problems
     for name, result in results.items():
         if result.verdict is TableVerdict.DIFFERS:
             regions = list(meta.open_regions(master.thrift(), (name,)))
             differing |= {one.encoded for one in regions if _holds_any(one, result)}
-            findings += [_finding(name, one, regions) for one in result.differences] or [
+            # At least one of each table: it has the repair.
+            listed = result.differences[: max(1, room)]
+            room -= len(listed)
+            findings += [_finding(name, one, regions) for one in listed] or [
                 Finding("differs", table=name, note="; ".join(("rows differ", *(result.reasons or (_GONE,)))))
             ]
-            if not result.is_all:
+            if not result.is_all or len(listed) < len(result.differences):
                 why = "; ".join(result.reasons) or "--max-problems"
                 notices.append(f"table {name}: not all cells that differ are listed ({why})")
-    # Last: of a bounded list what differs must not be cut off.
     findings += [
         Finding("not-compared", table=name, note="; ".join(result.reasons))
         for name, result in results.items()
@@ -383,7 +391,7 @@ def _proofs(results: Mapping[str, Result], pending: frozenset[str], master: Sett
     if equal:
         rows = sum(results[name].sums.rows for name in equal)
         notices.append(f"{counted(rows, 'row')} of {counted(len(equal), 'table')} compared: equal on both sides")
-    return RowProofs(equal, frozenset(differing), tuple(findings[: max(1, max_problems)]), tuple(notices))
+    return RowProofs(equal, frozenset(differing), tuple(findings), tuple(notices))
 
 
 def _recorded(

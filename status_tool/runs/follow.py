@@ -31,7 +31,7 @@ from status_tool.runs.question import HDFS_NOTICE
 from status_tool.runs.refusals import known_header, refuse_deep
 from status_tool.runs.slave_side import scratch_of
 from status_tool.runs.write import write_side
-from status_tool.status_file.reader import open_status
+from status_tool.status_file.reader import StatusFile, open_status
 from status_tool.vocabulary.header import MASTER, Header
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.scope import TableFilter
@@ -60,7 +60,7 @@ class LiveMaster(Master):
         self._files.close()
         base = self.file
         with ZooKeeper(self._settings.zookeeper()) as zookeeper:
-            _same_cluster(zookeeper.cluster_id(), base.header)
+            refuse_another(zookeeper.cluster_id(), base.header)
             if not self._settings.knows_thrift:
                 rows, _ = queue_rows(self._settings, zookeeper)
                 return Look(base, tuple(_details(rows)))
@@ -136,9 +136,7 @@ def follow(settings: Settings, master: Settings, check: Check, progress: Progres
     deadline = math.inf if limit_s is None else time.monotonic() + limit_s
     with ExitStack() as stack:
         file = stack.enter_context(open_status(check.status_file, require_side=MASTER, key=check.key))
-        base = MasterSide(file, known_header(file, check))
-        _refuse(base, check)
-        refuse_deep(file, check)
+        base = followed_side(file, check)
         scratch = stack.enter_context(scratch_of(check))
         files = stack.enter_context(ExitStack())
         shown = ShownRounds(progress, stack)
@@ -146,14 +144,19 @@ def follow(settings: Settings, master: Settings, check: Check, progress: Progres
         return LiveRounds(settings, check, live, deadline, shown.say, scratch).run()
 
 
-def _refuse(base: MasterSide, check: Check) -> None:
+def followed_side(file: StatusFile, check: Check) -> MasterSide:
+    """Return FILE's side. Raises `UsageError` for a FILE, or a check, that --follow cannot refresh."""
+    base = MasterSide(file, known_header(file, check))
     if base.file.is_json or base.header.evidence == Evidence.TIMESTAMPS:
         raise UsageError("--follow needs a status file with streams: write FILE with `run -m -o FILE`, not FILE.json")
     if base.header.half == "hdfs" or not check.scope.check_hbase:
         raise UsageError("--follow refreshes the HBase half, which is not checked here: leave --follow out")
+    refuse_deep(file, check)
+    return base
 
 
-def _same_cluster(cluster_id: str, file: Header) -> None:
+def refuse_another(cluster_id: str, file: Header) -> None:
+    """Raise `StatusFileError` if the master is not the cluster that FILE is of."""
     if cluster_id != file.cluster_id:
         raise StatusFileError(
             f"FILE is of cluster {file.cluster_id}, but --master-conf or --master-zookeeper leads to {cluster_id}: "

@@ -197,6 +197,8 @@ class PathsFound:
     """Who wrote to each cluster, by cluster and table."""
     lost: Mapping[str, Mapping[str, Mapping[str, Holding]]] = field(default_factory=dict)
     """By cluster that could not be reached, by table, and by each other cluster, what is there of it."""
+    limits: tuple[str, ...] = ()
+    """Restrictions of the verdict, in words, as those of `Outcome`."""
 
     @property
     def verdict(self) -> Verdict:
@@ -544,10 +546,11 @@ class _Search:
             paths,
             matrix,
             tuple(endless(stations, self.desk.returned())),
-            (*same_ids(stations), *outside(stations), *_not_covered(self.asked.scope, edges)),
+            (*same_ids(stations), *outside(stations), *_not_covered(edges)),
             min(cuts, default=now_ms()),
             self.desk.written(stations),
             self.desk.lost(stations),
+            tuple(_limits(self.asked.scope)),
         )
 
     def _cell(
@@ -592,10 +595,13 @@ class _Search:
         return along(route, [PathState(Reach.COMPLETE, carried=one) for one in carried]).carried
 
 
-def _not_covered(scope: Scope, edges: Iterable[Edge]) -> Iterator[str]:
-    """Yield what no verdict covers, and what rests on the operator's word, in words: complete cells do not say so."""
+def _limits(scope: Scope) -> Iterator[str]:
     if not (chosen := asked_filter(scope)).everything:
         yield f"only {words_of(chosen)} (chosen)"
+
+
+def _not_covered(edges: Iterable[Edge]) -> Iterator[str]:
+    """Yield what no verdict covers, and what rests on the operator's word, in words: complete cells do not say so."""
     for hop, hbase in ((edge.hop, edge.outcome.hbase) for edge in edges if edge.outcome is not None):
         if hbase is not None and hbase.accepted_tables:
             yield f"{hop.source} to {hop.target}: your word (--since) vouches for {accepted_line(hbase)}"

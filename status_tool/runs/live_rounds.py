@@ -227,21 +227,27 @@ class LiveRounds:
         return RowComparison(self.check.rows, self.settings, sides.question, known, wait_s, self.say, stop)
 
     def _proofs(self, sides: Both, outcome: Outcome, repeated: Repeated, compared: Comparing) -> RowProofs:
-        """Compare rows: those that `--rows` asks for, else the samples that are not equal."""
-        side = sides.look.side
+        """Compare the rows that `--rows` asks for, and, of tables that it does not compare, samples that differ."""
         if self.check.rows is None:
-            return disprove(
-                self.settings,
-                sides.question,
-                outcome,
-                repeated,
-                side.rows_of,
-                sides.slave.rows,
-                lambda: segments_now(self.settings, slave_request(self.master.file, self.check), self.say),
-            )
+            return self._disproved(sides, outcome, repeated)
         comparison = compared(sides)
         with rows_shown(self.progress) as counted:
-            return comparison.proofs(outcome, counted)
+            proofs = comparison.proofs(outcome, counted)
+        left = [part for part in repeated.unequal if part.table not in comparison.tables]
+        return proofs.and_also(self._disproved(sides, outcome, dataclasses.replace(repeated, unequal=tuple(left))))
+
+    def _disproved(self, sides: Both, outcome: Outcome, repeated: Repeated) -> RowProofs:
+        if not repeated.unequal:
+            return NO_PROOFS
+        return disprove(
+            self.settings,
+            sides.question,
+            outcome,
+            repeated,
+            sides.look.side.rows_of,
+            sides.slave.rows,
+            lambda: segments_now(self.settings, slave_request(self.master.file, self.check), self.say),
+        )
 
 
 def question_in(side: MasterSide, slave: SideFacts, check: Check) -> Question:

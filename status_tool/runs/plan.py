@@ -17,6 +17,8 @@ from status_tool.gather.peer_topology import what_is_shipped
 from status_tool.gather.snapshot import Request, with_shutdown
 from status_tool.printable import duration, iso
 from status_tool.runs.check import Check
+from status_tool.runs.follow import followed_side, refuse_another
+from status_tool.runs.question import refuse_since
 from status_tool.runs.refusals import side_in_scope
 from status_tool.runs.sampling import RANGES
 from status_tool.runs.slave_side import slave_request
@@ -53,15 +55,23 @@ def explain_side(settings: Settings, request: Request) -> Iterator[Step]:
         yield from _hdfs(settings, request)
 
 
-def explain_check(settings: Settings, check: Check) -> Iterator[Step]:
-    """Yield the plan of `run -i`. Raises what opening the files does, `ConfigurationError` and `ConnectionFailed`."""
+def explain_check(settings: Settings, check: Check, followed: Settings | None = None) -> Iterator[Step]:
+    """Yield the plan of `run -i`; `followed` is the master that --follow reads again.
+
+    Raises what opening the files does, `ConfigurationError` and `ConnectionFailed`.
+    """
     is_live = check.slave_status is None
-    with open_status(check.status_file, require_side=MASTER, key=check.key, witnessed=is_live) as file:
-        side, counts = side_in_scope(file, check), file.counts
+    is_fixed = followed is None
+    with open_status(check.status_file, require_side=MASTER, key=check.key, witnessed=is_live and is_fixed) as file:
+        side, counts = side_in_scope(file, check) if is_fixed else followed_side(file, check), file.counts
         header, asked = side.header, slave_request(side, check) if is_live else None
         has_roots = not file.is_json or bool(check.hdfs_paths)  # else each of its files would be a step
     yield Step("FILE", _file(header, counts))
-    yield Step("cut", _cut(header))
+    if followed is None or not followed.knows_thrift:
+        refuse_since(header, check.scope.since)
+        yield Step("cut", _cut(header))
+    if followed is not None:
+        yield from _followed(followed, header)
     if check.slave_status is not None:
         with open_status(check.slave_status, require_side=SLAVE, key=check.key) as other:
             yield Step("FILE2", _file(other.header, other.counts))
@@ -157,6 +167,16 @@ def _slave(settings: Settings, header: Header, check: Check) -> Iterator[Step]:
     yield Step("its state table", f"{settings.state_table}, by Thrift {settings.thrift()}")
     if check.wait_s:
         yield Step("rounds", f"until complete, or for {check.wait_s:.0f} s")
+
+
+def _followed(master: Settings, header: Header) -> Iterator[Step]:
+    with ZooKeeper(master.zookeeper()) as zookeeper:
+        refuse_another(zookeeper.cluster_id(), header)
+        live = zookeeper.live_servers()
+    if master.knows_thrift:
+        yield Step("cut", "the last look at the master: what was acknowledged by then is in scope, of files FILE's")
+    read = f"by Thrift {master.thrift()}" if master.knows_thrift else "its queues alone: no Thrift is known"
+    yield Step("master", f"{len(live)} region servers at {master.zookeeper()}, read again in each round, {read}")
 
 
 def _file(header: Header, counts: Mapping[str, int]) -> str:

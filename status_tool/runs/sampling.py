@@ -188,7 +188,7 @@ class Repeated:
             count, what = counted(len(others), "range"), "is" if len(others) == 1 else "are"
             text += (
                 f"; {count} of {_tables_of(others)} {what} not as FILE has {'it' if len(others) == 1 else 'them'}, as "
-                "where rows were written after FILE: `run -i FILE --rows --master-conf DIR` tells"
+                "where rows were written after FILE: `run -i FILE --rows=all --master-conf DIR` tells"
             )
         return text
 

@@ -44,7 +44,7 @@ from status_tool.status_file.reader import open_status
 from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.header import MASTER, Header
 from status_tool.vocabulary.names import is_legacy_name, journal_path
-from status_tool.vocabulary.schema import Row
+from status_tool.vocabulary.schema import KINDS, Row
 
 Say = Callable[[str], None]
 
@@ -319,12 +319,10 @@ def dump_file(path: Path, debug_dir: Path) -> None:
     """Write a status file's rows as JSON lines, one file per kind. Raises `OutputError`."""
     make_folder(debug_dir)
     with open_status(path, witnessed=True) as written, ExitStack() as files:
-        streams: dict[str, TextIO] = {}
+        # Kinds without a row have a file, too: that of an older dump would pass for one of this.
+        streams = {kind: files.enter_context(atomic_write(debug_dir / f"{kind}.jsonl")) for kind in KINDS}
         for row in _json_rows(written.rows()):
-            kind = row["kind"]
-            if kind not in streams:
-                streams[kind] = files.enter_context(atomic_write(debug_dir / f"{kind}.jsonl"))
-            streams[kind].write(json.dumps(row) + "\n")
+            streams[row["kind"]].write(json.dumps(row) + "\n")
 
 
 def _json_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:

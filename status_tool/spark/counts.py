@@ -8,7 +8,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from status_tool.explain.overview import Cause, causes, groups_of, merged_cause, overview
+from status_tool.explain.overview import Cause, causes, merged_cause, overview
 from status_tool.rules.judged import JudgedRegion
 from status_tool.rules.segments import latest
 from status_tool.spark.expressions import FIELDS, is_in, named, to_finding
@@ -38,8 +38,7 @@ MAX_DRAWN_PROBLEMS = 50_000
 def overview_of(check: Verification, outcome: Outcome, drawn: bool = False) -> Overview:
     """Return the overview of a check that has been decided; `drawn` adds what a page's pictures need."""
     context = check.context
-    hbase = [*context.run_findings, *context.table_findings] if context.check_hbase else []
-    found = causes([*hbase, *check.header_findings])
+    found = causes(check.beside_rows)
     frames = []
     if outcome.hbase is not None and any(n for status, n in outcome.hbase.regions.items() if status != Status.COMPLETE):
         if check.held_regions is None:
@@ -53,10 +52,6 @@ def overview_of(check: Verification, outcome: Outcome, drawn: bool = False) -> O
     # A complete run has nothing to look up, and a small one should not wait for it.
     tables = _tables(check) if context.check_hbase and outcome.verdict is not Verdict.COMPLETE else []
     whole = overview(context, _folded(found), tables)
-    # What holds for the run as a whole (nothing to check, a path that is absent) is in no row.
-    known = {(group.table, group.code) for group in whole.groups}
-    rest = groups_of(problem for problem in outcome.problems if (problem.table, problem.code) not in known)
-    whole = replace(whole, groups=(*whole.groups, *rest))
     return replace(whole, drawing=_drawing(check, outcome)) if drawn else whole
 
 

@@ -14,11 +14,12 @@ from pyspark.sql import functions as F
 
 from status_tool.atomic import atomic_write
 from status_tool.explain.problems import kind_of, to_problem
-from status_tool.printable import safe
+from status_tool.printable import counted, safe
 from status_tool.spark.expressions import to_finding
 from status_tool.spark.verify import Verification
 from status_tool.vocabulary.codes import CODES
 from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.selection import is_glob
 from status_tool.vocabulary.verdicts import FileStatus, Status
 
 LIST_KINDS: dict[str, frozenset[str]] = {
@@ -46,7 +47,16 @@ def write_lists(check: Verification, lists: tuple[FullList, ...]) -> None:
     """Write each list atomically (stdout: streamed); raises `OutputError`."""
     for one in lists:
         with _opened(one) as stream:
-            others = sum(not _write_line(one, finding, check, stream) for finding in _findings(check, one))
+            others = odd = 0
+            for finding in _findings(check, one):
+                others += not _write_line(one, finding, check, stream)
+                odd += one.paths_only and finding.path is not None and not reads_back(finding.path)
+        if odd:
+            print(
+                f"status-tool: {safe(str(one.to))} lists {counted(odd, 'path')} with *, ?, [ or white space, which -f"
+                " and distcp take for others: name them there by their folders",
+                file=sys.stderr,
+            )
         if others:
             where = safe(str(one.to))
             print(
@@ -54,6 +64,11 @@ def write_lists(check: Verification, lists: tuple[FullList, ...]) -> None:
                 f"name it .jsonl to have them all",
                 file=sys.stderr,
             )
+
+
+def reads_back(path: str) -> bool:
+    """Return True if a line with the path stands for it alone where `-f` reads it."""
+    return not is_glob(path) and safe(path).strip() == path
 
 
 @contextmanager
@@ -72,10 +87,7 @@ def _findings(check: Verification, one: FullList) -> Iterator[Finding]:
     wanted = [name for name, code in CODES.items() if str(code.status) in kinds]
     others = [name for name in CODES if name not in wanted]
     chosen = ~F.col("code").isin(others) if str(Status.UNVERIFIABLE) in kinds else F.col("code").isin(wanted)
-    if context.check_hbase:
-        small = (*context.run_findings, *context.table_findings)
-        yield from (finding for finding in small if kind_of(finding.code) in kinds)
-    yield from (finding for finding in check.header_findings if kind_of(finding.code) in kinds)
+    yield from (finding for finding in check.beside_rows if kind_of(finding.code) in kinds)
     frames = [check.regions_in_doubt] * context.check_hbase + [check.files()] * context.check_hdfs
     for frame in frames:
         rows = frame.select(F.inline("findings")).where(chosen)

@@ -13,13 +13,11 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from status_tool.explain.conclude import Tally, conclude, tally_of
+from status_tool.explain.conclude import Tally, beside_rows, conclude, tally_of
 from status_tool.explain.problems import bound, to_problem
 from status_tool.rules.context import RunContext, build_context
 from status_tool.rules.judged import JudgedFile, JudgedRegion, judge_files, judge_regions
-from status_tool.rules.later_writes import accepted_by, later_findings, later_writes
 from status_tool.rules.queue_proofs import QueueFacts
-from status_tool.rules.sides import older_findings
 from status_tool.rules.tables import TableAge, table_ages
 from status_tool.spark.expressions import is_in, named, to_finding, worst_first
 from status_tool.spark.hdfs import FILE_SCHEMA, files_of, rows_of_files
@@ -38,7 +36,7 @@ from status_tool.spark.source import is_read_anew
 from status_tool.vocabulary.codes import FILE_CODES
 from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
-from status_tool.vocabulary.outcome import LaterWrites, Outcome, Problem
+from status_tool.vocabulary.outcome import Outcome, Problem
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import SEVERITY, Evidence, FileStatus
@@ -83,7 +81,7 @@ class Verification:
         # Timestamps know of no origins, so the queues have none to settle.
         self._queues = (queues if self._level != Evidence.TIMESTAMPS else None) or QueueFacts()
         self._kept: list[DataFrame] = []
-        self._later: tuple[LaterWrites, ...] = ()
+        self._tally = Tally()
         self._master_df, self.slave_df = self._keep(master_df), self._keep(slave_df)
 
     def close(self) -> None:
@@ -114,9 +112,9 @@ class Verification:
         """Decide everything; this is the second action."""
         context = self.context
         tally, found = self._counted() if self._held is None else tally_of(self._held_regions, self._held_files)
-        self._later = later_writes(tally.later)
         if context.check_hdfs:
             tally.entries = self._held.entries if self._held else _entries(self._master_df, self.slave_df)
+        self._tally = tally
         return conclude(context, tally, found)
 
     def _counted(self) -> tuple[Tally, list[Finding]]:
@@ -139,21 +137,16 @@ class Verification:
         return tally, found
 
     @property
-    def header_findings(self) -> list[Finding]:
-        """Findings about the headers and the shutdown time, after `outcome`; they belong to no region or file."""
-        context = self.context
-        accepted = accepted_by(context.master, context.scope, context.evidence)
-        later = [] if accepted else later_findings(self._later, context.master)
-        return [*later, *older_findings(context.master, context.slave, context.scope)]
+    def beside_rows(self) -> list[Finding]:
+        """Findings, after `outcome`, that belong to no region or file."""
+        return beside_rows(self.context, self._tally)
 
     def problems(self, limit: int) -> tuple[Problem, ...]:
         """Return the worst problems, as `outcome` lists them."""
         context = self.context
-        run = [*context.run_findings, *context.table_findings] if context.check_hbase else []
         frames = [self.regions_in_doubt] * context.check_hbase + [self.files()] * context.check_hdfs
         found = _worst([frame.select(F.inline("findings")) for frame in frames], limit) if frames else []
-        run += self.header_findings
-        return tuple(to_problem(finding, context) for finding in bound(run, found, limit))
+        return tuple(to_problem(finding, context) for finding in bound(self.beside_rows, found, limit))
 
     def drawn_regions(self) -> DataFrame:
         """Return the regions in scope with what a picture shows alone: `table`, `region`, `start_key`, `status` and `lag_ms`."""

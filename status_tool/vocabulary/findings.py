@@ -77,5 +77,14 @@ class RowProofs:
     """The cells that differ, or the tables whose cells could not be listed."""
     notices: tuple[str, ...] = ()
 
+    def and_also(self, other: RowProofs) -> RowProofs:
+        """Return these proofs and those of other tables."""
+        return RowProofs(
+            self.equal | other.equal,
+            self.differing | other.differing,
+            (*self.findings, *other.findings),
+            (*self.notices, *other.notices),
+        )
+
 
 NO_PROOFS = RowProofs()

@@ -65,7 +65,7 @@ class CheckRound:
 
 
 class History:
-    """Rounds of pairs of clusters, each pair by itself; in memory without a file.
+    """Rounds of pairs of clusters, each pair by itself; in memory without a file. What limits a check is part of it.
 
     One process at a time writes a file. Raises `ConfigurationError` for one that is not a history, `OutputError`
     where nothing can be written.
@@ -112,7 +112,7 @@ class History:
         """Keep a round; what is older than `KEPT_MS` is forgotten. Raises `OutputError`."""
         outcome = done.outcome
         if outcome is not None:
-            self._pair = "/".join((outcome.master_cluster_id, outcome.slave_cluster_id, outcome.peer_id or ""))
+            self._pair = _pair_of(outcome)
         regions, files = done.regions, done.files
         # `with self._database` is one transaction: a kill leaves the round with its tables, or neither.
         with self._errors(), self._database:
@@ -162,13 +162,13 @@ class History:
             ).fetchall()
         return dict(rows)
 
-    def moments(self) -> Sequence[Moment]:
-        """Return the last rounds, at most `MOMENTS`, oldest first."""
+    def moments(self, of: Outcome | None = None) -> Sequence[Moment]:
+        """Return the last rounds, at most `MOMENTS`, oldest first, of the pair of an outcome; None: of the last one."""
         with self._errors():
             rows = self._database.execute(
                 "SELECT started_ms, verdict, regions_at_fault, files_at_fault, lag_ms FROM round WHERE pair = ?"
                 " ORDER BY id DESC LIMIT ?",
-                (self._pair, MOMENTS),
+                (self._pair if of is None else _pair_of(of), MOMENTS),
             ).fetchall()
         return tuple(Moment(*row) for row in reversed(rows))
 
@@ -180,3 +180,9 @@ class History:
     def close(self) -> None:
         """Release the file."""
         self._database.close()
+
+
+def _pair_of(outcome: Outcome) -> str:
+    # With the limits: it was no complete check since the time when one of fewer tables was.
+    clusters = (outcome.master_cluster_id, outcome.slave_cluster_id, outcome.peer_id or "")
+    return "/".join((*clusters, *outcome.limits))

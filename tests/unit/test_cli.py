@@ -228,10 +228,11 @@ def test_a_check_that_ends_with_an_error_is_down_in_its_metrics(tmp_path: Path) 
     assert values["status_tool_up"] == 0
     assert values["status_tool_run_duration_seconds"] < started_s
     metrics.unlink()
-    wrong = ("--rows", "--master-conf", tmp_path / "gone")
-    assert_refused(tool_here("run", "-i", SAMPLE / "master.status", *wrong, "--metrics", metrics), "gone")
-    assert "status_tool_up" in metrics.read_text()
-    metrics.unlink()
+    for wrong in (("--rows", "--master-conf"), ("--conf-dir",), ("-f",), ("--sign-key",), ("--cacert",)):
+        gone = (*wrong, tmp_path / "gone")
+        assert_refused(tool_here("run", "-i", SAMPLE / "master.status", *gone, "--metrics", metrics), "gone")
+        assert "status_tool_up" in metrics.read_text()
+        metrics.unlink()
     assert tool_here("run", "-i", tmp_path / "none", "--explain", "--metrics", metrics).exit_code == 2
     assert not metrics.exists()
 

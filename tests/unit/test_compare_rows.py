@@ -202,6 +202,16 @@ def test_who_is_not_shown_all_cells_that_differ_is_told_why(reasons: tuple[str, 
     assert why in notice
 
 
+def test_a_bound_hides_no_table() -> None:
+    """Of several tables with many cells the later ones had no finding and no repair, nor those not compared."""
+    cells = tuple(Difference(b"k", b"f", b"%d" % number, MISSING, master_ms=5) for number in range(3))
+    found = {name: Result(name, TableVerdict.DIFFERS, ("f",), differences=cells) for name in ("a", "b", "c")}
+    open_ = Result("d", TableVerdict.UNVERIFIABLE, ("f",), reasons=("2 ranges kept changing",))
+    proofs = _proofs({**found, "d": open_}, frozenset(), MASTER, 4)
+    assert [one.table for one in proofs.findings] == ["a", "a", "a", "b", "c", "d"]
+    assert [notice[:8] for notice in proofs.notices] == ["table b:", "table c:"]
+
+
 def test_a_first_look_that_fails_leaves_each_table_to_itself() -> None:
     """A few tables need none."""
 

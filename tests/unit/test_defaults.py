@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 
-from status_tool.cli.defaults import KEYS
-from status_tool.cli.main import main
+from status_tool.cli.defaults import KEYS, default_map, read_defaults
+from status_tool.cli.main import app, main
 from status_tool.cli.repeated import RoundParameters
 from status_tool.cli.run_options import OPTIONS, Mode
 from status_tool.cli.targets import FILE_VARIABLE, NAME
@@ -172,6 +173,19 @@ def test_every_key_is_an_option_of_a_command(folder: Path, monkeypatch: pytest.M
     monkeypatch.setattr("status_tool.cli.options.use", lambda *given: whose.extend(given))
     assert main(["config"]) == 0
     assert whose == ["me", Path("keys")]
+
+
+def test_a_key_of_checks_is_none_of_a_command_that_means_another_thing_by_it(folder: Path) -> None:
+    """`queues` wrote over the textfile of checks, and looked at one peer; `setup` refused a default."""
+    write(folder / NAME, EVERYTHING)
+    found = default_map(get_command(app), read_defaults(None))
+    given = {"publish": "metrics", "recovery-point": "metrics", "rows": "rate", "setup": "master_zookeeper"}
+    assert not any(name in found[command] for command, name in {**given, "queues": "metrics"}.items())
+    assert "peer" not in found["queues"]
+    assert found["run"]["metrics"] == "m.prom"
+    assert (found["run"]["peer"], found["lost"]["peer"], found["rows"]["wait"]) == ("1", "1", 3)
+    write(folder / NAME, 'master-zookeeper = "h:2/z"')
+    assert main(["setup", "--jar-to", str(folder)]) == 0
 
 
 def test_the_documentation_names_every_key() -> None:

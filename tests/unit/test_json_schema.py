@@ -11,10 +11,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from status_tool.explain.overview import groups_of
 from status_tool.report.json_report import JsonReporter
 from status_tool.vocabulary.outcome import Drawing, LaterWrites, Outcome, Overview, Repair
 from status_tool.vocabulary.verdicts import FileStatus, Status
+from tests.judgement import groups_of
 from tests.schema import assert_valid, schema
 from tests.unit.test_report import GAP, HBASE, HOSTILE, LEFT_OUT, OUTCOME, hostile, printed
 

@@ -23,7 +23,6 @@ from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.outcome import HBaseOutcome, Outcome
 from status_tool.vocabulary.schema import STATUS_SCHEMA
-from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Evidence, Verdict
 from tests.lab.waiting import wait_until
 from tests.pair import REPOSITORY, Result, tool_environment, tool_here
@@ -172,10 +171,15 @@ def test_what_complete_does_not_cover_is_told(tmp_path: Path) -> None:
         Edge(Hop("a", "1", "b"), True, PathState(Reach.COMPLETE), Outcome(hbase, None, (), 0))
         for hbase in (accepted, None)
     ]
-    assert list(_not_covered(Scope(frozenset({"orders"})), edges)) == [
-        "only table orders (chosen)",
-        "a to b: your word (--since) vouches for 2 regions of 1 table: orders",
-    ]
+    word = "a to b: your word (--since) vouches for 2 regions of 1 table: orders"
+    assert list(_not_covered(edges)) == [word]
+    chosen = ("--from", "earth", "--to", "venus", "--table", "orders")
+    for quiet in ((), ("-q",)):
+        last = paths(files, *quiet, *chosen).stdout.splitlines()[-2:]
+        assert last == ["Limits: only table orders (chosen)", "All paths are complete."]
+    document = paths(files, "--json", *chosen)
+    assert_valid(document.json, "paths")
+    assert document.json["limits"] == ["only table orders (chosen)"]
 
 
 def test_a_master_that_was_read_before_entries_arrived_proves_no_path(tmp_path: Path) -> None:

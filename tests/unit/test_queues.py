@@ -13,12 +13,12 @@ from urllib.parse import quote
 import pytest
 
 from status_tool.cli.main import main
-from status_tool.clients import hbase_pb2
+from status_tool.clients import hbase_pb2, zookeeper
 from status_tool.clients.config import Settings, ZooKeeperEndpoint
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
-from status_tool.clients.zookeeper import ZooKeeper
+from status_tool.clients.zookeeper import Peer, ZooKeeper
 from status_tool.errors import ConfigurationError
 from status_tool.gather import measured_queues
 from status_tool.gather.measured_queues import Measured, _plausible, measure
@@ -352,15 +352,60 @@ def test_hbase_3_is_refused() -> None:
         read_queues(FakeZooKeeper(None))  # type: ignore[arg-type]
 
 
-def test_queues_of_peers_that_are_not_in_zookeeper_are_not_drained(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("command", ["queues", "topology"])
+def test_peers_that_are_not_in_zookeeper_are_not_shown_by_those_of_before(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each would be of no peer there, and none would count."""
+    """Each queue would be of no peer there, and none would count; no link would be broken."""
     values = {"hbase.zookeeper.quorum": "localhost", "hbase.replication.peer.storage.impl": "filesystem"}
     lines = (f"<property><name>{name}</name><value>{value}</value></property>" for name, value in values.items())
     (tmp_path / "hbase-site.xml").write_text(f"<configuration>{''.join(lines)}</configuration>")
-    assert main(["queues", "--conf-dir", str(tmp_path)]) == 2
+    assert main([command, "--conf-dir", str(tmp_path)]) == 2
     assert "peer.storage.impl is filesystem" in capsys.readouterr().err
+
+
+class TwoPeers(FakeZooKeeper):
+    """A server ships all to peer 1, and has something left for peer 2."""
+
+    def __enter__(self) -> TwoPeers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def cluster_id(self) -> str:
+        return "id"
+
+    def peers(self) -> list[Any]:
+        return [Peer(name, "zk:1/hbase", True, STARTED) for name in ("1", "2")]
+
+
+def two_queues(*_: object) -> Measured:
+    """That of peer 1 is drained."""
+    ours, theirs = (Queue(LIVE, True, name, (Wal(f"{quote(LIVE)}.1", at),)) for name, at in (("1", 100), ("2", 0)))
+    extents = {wal.name: Extent("/oldWALs/w", 100) for wal in ours.wals}
+    return Measured(1, Queues((ours, theirs), (), True), extents, frozenset(), bulkload=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "last"),
+    [
+        ([], 1, "The queues are NOT drained."),
+        (["--peer", "1"], 0, "The queues of peer 1 are drained; no other was looked at."),
+        (["--peer", "2"], 1, "The queues of peer 2 are NOT drained."),
+    ],
+)
+def test_the_queues_of_one_peer_are_not_all(
+    options: list[str], code: int, last: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They passed for all of them, also if only a file of defaults had chosen the peer."""
+    monkeypatch.setattr(zookeeper, "ZooKeeper", lambda _: TwoPeers({}))
+    monkeypatch.setattr(measured_queues, "measure", two_queues)
+    line = ["queues", "--zookeeper", "zk:1/hbase", *options]
+    assert main(line) == code
+    assert capsys.readouterr().out.splitlines()[-1] == last
+    assert main([*line, "--json"]) == code
+    assert json.loads(capsys.readouterr().out)["only_peer"] == (options[1] if options else None)
 
 
 PASSER_BY = f"host-3.example,16020,{STARTED + 5_000}"

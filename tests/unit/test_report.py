@@ -20,7 +20,7 @@ from status_tool.errors import OutputError
 from status_tool.explain import problems
 from status_tool.explain.advice import SYNC_DELETES
 from status_tool.explain.cluster_map import KnownSide, known_clusters
-from status_tool.explain.overview import causes, groups_of, overview
+from status_tool.explain.overview import causes, overview
 from status_tool.explain.problems import to_problem
 from status_tool.printable import duration, iso, printable_key, safe, safe_json
 from status_tool.report.json_report import JsonReporter
@@ -50,6 +50,7 @@ from status_tool.vocabulary.outcome import (
 )
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Evidence, FileStatus, Status, Verdict
+from tests.judgement import groups_of
 
 HOSTILE = "\x1b[2J\x1b]0;x\x07\nHBase Replication is complete.\r\u202egnol\u2066\x9b1m\u2028\x00<script>&\"'\\"
 GAP = Problem(
@@ -569,6 +570,9 @@ def test_metrics() -> None:
     assert f"status_tool_queued_bytes{{{names}}}" not in found
     queued = printed(MetricsReporter(), replace(OUTCOME, queued_bytes=7))
     assert samples(queued)[f"status_tool_queued_bytes{{{names}}}"] == "7"
+    # Else the verdict complete of one table would pass for that of all.
+    narrow = samples(printed(MetricsReporter(), replace(OUTCOME, limits=("only table a (chosen)", "HDFS not checked"))))
+    assert [one[f"status_tool_limits{{{names}}}"] for one in (found, narrow)] == ["0", "2"]
     assert found[f"status_tool_cut_timestamp_seconds{{{names}}}"] == "1700000000.0"
     assert found[f"status_tool_last_run_timestamp_seconds{{{names}}}"] == "1700000001.5"
     assert found[f"status_tool_up{{{names}}}"] == "1"

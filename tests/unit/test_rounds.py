@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ from status_tool.runs.live_rounds import Look, Master
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.sampling import Repeated
 from status_tool.runs.slave_side import Scratch
-from status_tool.vocabulary.findings import NO_PROOFS, RowProofs
+from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import SLAVE, Header
 from status_tool.vocabulary.outcome import HBaseOutcome, Outcome
 from status_tool.vocabulary.scope import Scope
@@ -190,6 +191,32 @@ def test_samples_that_differ_are_held_against_segments_that_are_read_alone(monke
     assert [seen.done.count(side) for side in ("master", "slave")] == [1, 1]
 
 
+@pytest.mark.parametrize(("compared", "disproved"), [(["doubtful"], ["proven"]), (["doubtful", "proven"], [])])
+def test_samples_of_tables_that_rows_does_not_compare_count(
+    compared: list[str], disproved: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run with --rows called a table complete that differed without: it compares what streams leave in doubt."""
+    seen, given = Rounds(monkeypatch, COMPLETE, COMPLETE), list[RowProofs]()
+    found = Finding("differs", table="proven")
+
+    def disprove(*arguments: Any) -> RowProofs:
+        assert [part.table for part in arguments[3].unequal] == disproved
+        return RowProofs(findings=(found,))
+
+    def answer(*arguments: Any) -> Outcome:
+        given.extend(arguments[5:])
+        return seen.answer(arguments[4])
+
+    differs = Repeated(unequal=tuple(TableRange(table, Interval(b"", b"")) for table in ("doubtful", "proven")))
+    proofs = SimpleNamespace(tables=compared, proofs=lambda *_: RowProofs(frozenset({"doubtful"})))
+    monkeypatch.setattr(live_rounds.LiveRounds, "_samples", lambda _: nullcontext(lambda: differs))
+    monkeypatch.setattr(live_rounds.LiveRounds, "_comparison", lambda *_: proofs)
+    monkeypatch.setattr(live_rounds, "disprove", disprove)
+    monkeypatch.setattr(live_rounds.LiveRounds, "_answer", answer)
+    seen.run(FixedMaster(FILE, lambda _: None), 0.0, RowsAsked(None))
+    assert given == [RowProofs(frozenset({"doubtful"}), findings=(found,) * len(disproved))]
+
+
 def test_a_side_that_is_away_is_asked_again_by_followers_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """After the first round; then the deadline ends it with the error."""
 
@@ -223,8 +250,11 @@ def test_rows_are_compared_beside_spark_only_once_the_slave_is_read_for_good(
         def begin(self, _: Any) -> None:
             seen.done.append("rows")
 
-        def proofs(self, *_: Any) -> None:
+        def proofs(self, *_: Any) -> RowProofs:
             seen.done.append("proofs")
+            return NO_PROOFS
+
+        tables = frozenset[str]()
 
     monkeypatch.setattr(live_rounds, "RowComparison", Compared)
     monkeypatch.setattr(MasterSide, "rows_of", lambda *_: [])

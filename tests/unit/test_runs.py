@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from status_tool.cli.main import main
 from status_tool.clients.config import HDFS_PATHS_KEY, Settings
 from status_tool.clients.sitefiles import SiteConfig
-from status_tool.errors import StatusFileError, UsageError
+from status_tool.errors import EXIT_ERROR, StatusFileError, UsageError
 from status_tool.gather.snapshot import Request, apply_shutdown
 from status_tool.rules.origins import judge_origins
 from status_tool.runs.question import refuse_silent
-from status_tool.runs.write import UNASKED_FILES, streams_written_later, unasked
+from status_tool.runs.write import UNASKED_FILES, dump_file, streams_written_later, unasked
+from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
-from status_tool.vocabulary.schema import STATUS_SCHEMA
+from status_tool.vocabulary.schema import KINDS, STATUS_SCHEMA
 from status_tool.vocabulary.scope import Scope
 
 HEADER = Header(side="master", cluster_id="id", created_ms=1000, cut_ms=900)
@@ -57,6 +61,30 @@ def test_a_large_hdfs_is_read_whole_only_when_told_so(monkeypatch: pytest.Monkey
     for _ in range(2):
         assert "all of it is read: / at http://h:1" in str(unasked(settings, whole))
     assert str(unasked(Settings(SiteConfig({})), whole)).endswith("read: /")
+
+
+def test_a_dump_leaves_no_rows_of_an_older_one(tmp_path: Path) -> None:
+    """Those of a kind that FILE lacks would pass for its own."""
+    for row in ({"kind": "file", "path": "/a"}, {"kind": "table", "table": "t"}):
+        with StatusWriter(tmp_path / "f.status", replace(HEADER, hdfs_paths=("/",))) as writer:
+            writer.write(rows(row))
+        dump_file(tmp_path / "f.status", tmp_path / "dump")
+    found = {path.stem: path.read_text() for path in (tmp_path / "dump").iterdir()}
+    assert {name for name, text in found.items() if text} == {"table"}
+    assert {*found} == {*KINDS}
+
+
+def test_what_is_refused_has_no_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The plan of a run that reads all of HDFS unasked was one of a run that ends at once."""
+    many = {"TotalFiles": UNASKED_FILES + 1, "Used": 345}
+    monkeypatch.setattr("status_tool.runs.write.WebHdfs.beans", lambda *_: iter([many]))
+    monkeypatch.setattr("status_tool.runs.plan.explain_side", lambda *_: iter(()))
+    line = ["run", "-m", "--only", "hdfs", "--webhdfs", "http://h:1", "--explain", "-o", str(tmp_path / "file")]
+    assert main(line) == EXIT_ERROR
+    assert "this would read every file of HDFS" in capsys.readouterr().err
+    assert main([*line, "--all-files"]) == 0
 
 
 def test_a_shutdown_time_is_the_cut_unless_it_lies_in_the_future() -> None:

@@ -223,7 +223,7 @@ def test_the_notice_counts_what_is_equal_and_names_what_is_not() -> None:
     notice = Repeated((OTHER,), (PART,), 30).notice()
     assert notice is not None
     assert "1 range of t is not as FILE has it" in notice
-    assert "--rows --master-conf DIR" in notice
+    assert "--rows=all --master-conf DIR" in notice, "streams leave no doubt"
 
 
 def test_a_sample_that_differs_where_streams_have_a_gap_agrees_with_it() -> None:

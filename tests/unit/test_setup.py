@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from status_tool.cli.main import main
 from status_tool.cli.setup import STEPS, TRACKER_PROPERTIES, steps
+from status_tool.clients.config import Settings
 from status_tool.clients.sitefiles import SiteConfig, read_file
+from status_tool.gather import installation
 from tests.pair import REPOSITORY
+from tests.unit.test_queues import FakeZooKeeper
 
 
 @pytest.mark.parametrize("text", [STEPS, (REPOSITORY / "README.md").read_text()], ids=["setup", "README"])
@@ -27,6 +31,33 @@ def test_the_doctor_names_one_next_step() -> None:
     found = [Checked("a", None), Checked("b", "mend b"), Checked("c", "mend c")]
     assert next_step(found) == "Next: mend b"
     assert next_step(found[:1]) == "ready"
+
+
+def test_the_doctor_finds_no_cluster_ready_whose_peers_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It took those of before for its peers, or found none; `run -i` finds no verdict of such a master complete."""
+
+    class Fake(FakeZooKeeper):
+        def __enter__(self) -> Fake:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def cluster_id(self) -> str:
+            return "id"
+
+        def peers(self) -> list[str]:
+            return []
+
+    monkeypatch.setattr(installation, "ZooKeeper", lambda _: Fake({}))
+    monkeypatch.setattr(installation, "measure", lambda *_: SimpleNamespace(hdfs_problem=None))
+    known = {"hbase.zookeeper.quorum": "zk"}
+    assert [one.mend for one in installation._zookeeper(Settings(SiteConfig(known)))] == [None, None]
+    _, found = installation._zookeeper(
+        Settings(SiteConfig(known | {"hbase.replication.peer.storage.impl": "filesystem"}))
+    )
+    assert "is filesystem" in found.what
+    assert "CopyReplicationPeers" in (found.mend or "")
 
 
 @pytest.mark.parametrize("option", ["--check", "--witness=zk:1/w", "--master-zookeeper=zk:1/hbase"])

@@ -22,7 +22,7 @@ from status_tool.errors import ConfigurationError, ConnectionFailed, StatusFileE
 from status_tool.sources.interface import Source
 from status_tool.spark.cluster import read_parquet
 from status_tool.spark.debug import write_debug
-from status_tool.spark.held import HeldRows
+from status_tool.spark.held import HeldRows, frame_of
 from status_tool.spark.judge import map_in_arrow
 from status_tool.spark.session import small_query, spark_session
 from status_tool.spark.source import explain, load
@@ -99,6 +99,17 @@ def test_servers_are_dumped_alike_whatever_holds_the_rows(session: SparkSession)
             dumped.append(check.servers())
     assert dumped[0] == dumped[1]
     assert [row["side"] for row in dumped[0]] == ["master", "slave"]
+
+
+def test_a_half_that_is_not_checked_keeps_no_rows_of_an_older_dump(session: SparkSession, tmp_path: Path) -> None:
+    """They would pass for rows of this check."""
+    (tmp_path / "files.jsonl").write_text("{}\n")
+    ours, theirs = (frame_of(session, pa.Table.from_pylist(rows, schema=STATUS_SCHEMA)) for rows in (OURS, THEIRS))
+    with closing(Verification(session, ours, theirs, MASTER, SLAVE, Scope(check_hdfs=False))) as check:
+        check.outcome()
+        write_debug(check, tmp_path)
+    assert (tmp_path / "files.jsonl").read_text() == ""
+    assert (tmp_path / "regions.jsonl").read_text()
 
 
 @pytest.mark.parametrize("bad", ["partitions", "read"])

@@ -27,6 +27,7 @@ from status_tool.runs.question import Question
 from status_tool.spark.counts import overview_of
 from status_tool.spark.held import HeldRows
 from status_tool.spark.judge import REGION_SCHEMA, STREAM_SCHEMA
+from status_tool.spark.lists import FullList, write_lists
 from status_tool.spark.session import small_query, spark_session
 from status_tool.spark.verify import Verification
 from status_tool.status_file.writer import StatusWriter
@@ -509,6 +510,26 @@ def test_what_holds_for_the_whole_run_is_counted_once(session: SparkSession) -> 
     with closing(Verification(session, *sides, master, slave, Scope(offline=True), held=held)) as check:
         groups = overview_of(check, check.outcome()).groups
     assert [group.count for group in groups if group.code == "slave-older"] == [1]
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+def test_what_is_of_no_row_is_counted_and_listed(
+    session: SparkSession, is_held: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The list of all that is unverifiable lacked paths that do not exist; a text that lists no problem, its causes."""
+    master = Header("master", MASTER_ID, NOW, NOW, hdfs_paths=("/a", "/b", "/c[1]"), hdfs_absent=("/b", "/c[1]"))
+    sides, held = (frame(session, []), frame(session, [])), HeldRows([], []) if is_held else None
+    slave, scope = Header("slave", SLAVE_ID, NOW, NOW), Scope(max_problems=0)
+    with closing(Verification(session, *sides, master, slave, scope, held=held)) as check:
+        outcome = check.outcome()
+        groups = {group.code: group.count for group in overview_of(check, outcome).groups}
+        write_lists(check, tuple(FullList("unverifiable", tmp_path / name) for name in ("all.jsonl", "a.txt")))
+    assert (outcome.exit_code, outcome.problems) == (3, ())
+    assert (groups["no-files"], groups["not-replicated"]) == (2, 1)
+    listed = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
+    assert Counter(one["code"] for one in listed) == groups
+    assert (tmp_path / "a.txt").read_text() == "/b\n/c[1]\n"
+    assert "a.txt lists 1 path with *, ?, [ or white space" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("record", "schema"), [(JudgedRegion, REGION_SCHEMA), (JudgedStream, STREAM_SCHEMA)])

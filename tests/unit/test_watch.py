@@ -96,6 +96,17 @@ def test_errors_are_counted_until_a_verdict() -> None:
     assert len(history.moments()) == 1
 
 
+def test_a_check_of_less_is_another_one() -> None:
+    """It was complete for one table: nobody had checked the others since then. Nor does a page draw it for them."""
+    narrow = replace(outcome_of(), limits=("only table one (chosen)",))
+    history = added(History(), narrow, narrow)
+    assert (len(history.moments(narrow)), history.moments(outcome_of())) == (2, ())
+    history.add(CheckRound(180_000, 1.0, outcome_of()))
+    assert (history.verdict_since_ms(), len(history.moments())) == (180_000, 1)
+    history.add(CheckRound(240_000, 1.0, narrow))
+    assert history.verdict_since_ms() == 60_000
+
+
 def test_a_history_outlives_the_process(tmp_path: Path) -> None:
     """Its owner's alone, and bounded in time."""
     file = tmp_path / "history"
