@@ -93,6 +93,8 @@ class TableFacts:
     """True if the slave may have applied entries of it that it has no record of."""
     accepts: KeptBaseline | None = None
     """Return what the operator's word of this run makes of what is kept of a table; None for nothing new."""
+    is_pruned: bool = False
+    """True if heads of it have ever been pruned on the master."""
 
     @property
     def status(self) -> Status:
@@ -334,7 +336,12 @@ class _Table:
         Then no chain shows that what was pruned has arrived since the slave's state table went back.
         """
         before = self.here.before_arrival(now)
-        return replace(before, back_ms=None) if (self.descriptor or {}).get("pruned") else before
+        return replace(before, back_ms=None) if self.is_pruned else before
+
+    @property
+    def is_pruned(self) -> bool:
+        """True if heads of it have ever been pruned on the master."""
+        return bool((self.descriptor or {}).get("pruned"))
 
     @property
     def holding(self) -> KeptBaseline | None:
@@ -344,7 +351,13 @@ class _Table:
 
 
 def _facts(table: _Table) -> TableFacts:
-    facts = TableFacts(table.name, table.described, table.replicated, gone_accepted=table.gone_accepted)
+    facts = TableFacts(
+        table.name,
+        table.described,
+        table.replicated,
+        gone_accepted=table.gone_accepted,
+        is_pruned=table.is_pruned,
+    )
     if table.is_silent and table.question.has_descriptors:
         silent = Finding("not-described", table=table.name, note="of the table, which has regions")
         return replace(facts, replicated=True, findings=(silent,))
