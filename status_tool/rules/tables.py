@@ -528,8 +528,6 @@ class _SlaveTable:
         written_ms, deleted_ms = (
             _newest_of_others(self.descriptor.get(name), master_id) for name in ("written_by", "deleted_by")
         )
-        # Replication bypasses no WAL.
-        own_ms = max(self.descriptor.get("skipped_ms") or 0, *self._own("written_by", slave_id), 0)
         return Seen(
             self.born_ms,
             self.dropped_ms,
@@ -537,18 +535,13 @@ class _SlaveTable:
             question.slave_back_ms,
             written_ms,
             deleted_ms,
-            own_ms,
+            own_writes_ms(self.descriptor, slave_id),
             question.slave_coverage_ms,
         )
 
     def first_own_ms(self, slave_id: str) -> int | None:
         """Return when clients of the slave itself first wrote to it; None if that is not known."""
-        return min(self._own("first_written_by", slave_id), default=None)
-
-    def _own(self, name: str, slave_id: str) -> list[int]:
-        """Return times of writes of the slave's own clients. Those of HBase's Import name the cluster they write to."""
-        by_clusters: Mapping[str, int] = self.descriptor.get(name) or {}
-        return [moment for ids, moment in by_clusters.items() if ids in ("", slave_id)]
+        return min(_own(self.descriptor, "first_written_by", slave_id), default=None)
 
     def writers(self, after_ms: int | None, master_id: str) -> tuple[str, ...]:
         """Return the ways by which others than the master wrote to it after a time, sorted."""
@@ -578,6 +571,18 @@ class _SlaveTable:
             back_ms,
             covered_ms=_until(now.covered_ms, bound_ms),
         )
+
+
+def own_writes_ms(events: Mapping[str, Any], slave_id: str) -> int:
+    """Return when clients of the slave itself last wrote to its table, by the table's events; 0: never."""
+    # Replication bypasses no WAL.
+    return max(events.get("skipped_ms") or 0, *_own(events, "written_by", slave_id), 0)
+
+
+def _own(events: Mapping[str, Any], name: str, slave_id: str) -> list[int]:
+    """Return times of writes of the slave's own clients. Those of HBase's Import name the cluster they write to."""
+    by_clusters: Mapping[str, int] = events.get(name) or {}
+    return [moment for ids, moment in by_clusters.items() if ids in ("", slave_id)]
 
 
 def _newest_of_others(by_clusters: Mapping[str, int] | None, master_id: str) -> int | None:
