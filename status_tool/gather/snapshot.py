@@ -341,7 +341,12 @@ def _slave_half(settled: _Settled, header: Header, source: StateTableSource) -> 
     places, found = survey(settled.hosted_regions().rows(*_PLACED), settled.servers)
     keeping = codec.Keeping({name: retention_of(one) for name, one in described.items()}, settled.barrier.issued_ms)
     source = dataclasses.replace(
-        source, places=places, events=small.events, keeping=keeping, witnessed=settled.request.witnessed
+        source,
+        places=places,
+        events=small.events,
+        slave_id=header.cluster_id,
+        keeping=keeping,
+        witnessed=settled.request.witnessed,
     )
     for name, detail in found.items():
         events.setdefault(name, {}).update(detail)

@@ -220,8 +220,8 @@ def region_findings(region: Region, table: TableFacts | None, context: RunContex
 def _is_lost(region: Region, tail: Row, context: RunContext) -> bool:
     """Return True if queues settle a crashed server although nothing shows where the last it wrote has gone.
 
-    Not known of a region that has streams which this slave is not asked for, and of a server of which it has none: its
-    streams may have been pruned.
+    Not known of a region that has streams which this slave is not asked for, nor of a server of which it has none if
+    these may have been pruned.
     """
     origin, last = tail.get("origin"), tail.get("seq") or 0
     if origin not in context.queues.drained or region.is_shared or region.table in context.queues.withheld:
@@ -229,7 +229,15 @@ def _is_lost(region: Region, tail: Row, context: RunContext) -> bool:
     known = [(key[0], row.get("seq") or 0) for key, rows in region.heads.items() for row in rows]
     known += [(key[0], segment.seq) for key, segments in region.segments.items() for segment in segments]
     is_known = any(of == origin for of, _ in known)
-    return is_known and max((seq for _, seq in known if seq <= last), default=0) < last
+    return (is_known or not _may_be_pruned(region, context)) and (
+        max((seq for _, seq in known if seq <= last), default=0) < last
+    )
+
+
+def _may_be_pruned(region: Region, context: RunContext) -> bool:
+    """Return True if streams of a region may have been dropped on either side; no mark names the slave's tables."""
+    table = context.facts.get(region.table)
+    return table is None or table.is_pruned or context.master.cluster_id in context.slave.pruned
 
 
 def _facts(region: Region, state: FactState) -> list[Row]:

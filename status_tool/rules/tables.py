@@ -93,6 +93,8 @@ class TableFacts:
     """True if the slave may have applied entries of it that it has no record of."""
     accepts: KeptBaseline | None = None
     """Return what the operator's word of this run makes of what is kept of a table; None for nothing new."""
+    is_pruned: bool = False
+    """True if heads of it have ever been pruned on the master."""
 
     @property
     def status(self) -> Status:
@@ -333,7 +335,12 @@ class _Table:
         Then no chain shows that what was pruned has arrived since the slave's state table went back.
         """
         before = self.here.before_arrival(now)
-        return replace(before, back_ms=None) if (self.descriptor or {}).get("pruned") else before
+        return replace(before, back_ms=None) if self.is_pruned else before
+
+    @property
+    def is_pruned(self) -> bool:
+        """True if heads of it have ever been pruned on the master."""
+        return bool((self.descriptor or {}).get("pruned"))
 
     @property
     def holding(self) -> KeptBaseline | None:
@@ -343,7 +350,13 @@ class _Table:
 
 
 def _facts(table: _Table) -> TableFacts:
-    facts = TableFacts(table.name, table.described, table.replicated, gone_accepted=table.gone_accepted)
+    facts = TableFacts(
+        table.name,
+        table.described,
+        table.replicated,
+        gone_accepted=table.gone_accepted,
+        is_pruned=table.is_pruned,
+    )
     if table.is_silent and table.question.has_descriptors:
         silent = Finding("not-described", table=table.name, note="of the table, which has regions")
         # It counts as replicated, so that equal rows of all other tables settle no server.
@@ -517,8 +530,6 @@ class _SlaveTable:
         written_ms, deleted_ms = (
             _newest_of_others(self.descriptor.get(name), master_id) for name in ("written_by", "deleted_by")
         )
-        # Replication bypasses no WAL.
-        own_ms = max(self.descriptor.get("skipped_ms") or 0, *self._own("written_by", slave_id), 0)
         return Seen(
             self.born_ms,
             self.dropped_ms,
@@ -526,18 +537,13 @@ class _SlaveTable:
             question.slave_back_ms,
             written_ms,
             deleted_ms,
-            own_ms,
+            own_writes_ms(self.descriptor, slave_id),
             question.slave_coverage_ms,
         )
 
     def first_own_ms(self, slave_id: str) -> int | None:
         """Return when clients of the slave itself first wrote to it; None if that is not known."""
-        return min(self._own("first_written_by", slave_id), default=None)
-
-    def _own(self, name: str, slave_id: str) -> list[int]:
-        """Return times of writes of the slave's own clients. Those of HBase's Import name the cluster they write to."""
-        by_clusters: Mapping[str, int] = self.descriptor.get(name) or {}
-        return [moment for ids, moment in by_clusters.items() if ids in ("", slave_id)]
+        return min(_own(self.descriptor, "first_written_by", slave_id), default=None)
 
     def writers(self, after_ms: int | None, master_id: str) -> tuple[str, ...]:
         """Return the ways by which others than the master wrote to it after a time, sorted."""
@@ -569,6 +575,18 @@ class _SlaveTable:
             back_ms,
             covered_ms=_until(now.covered_ms, bound_ms),
         )
+
+
+def own_writes_ms(events: Mapping[str, Any], slave_id: str) -> int:
+    """Return when clients of the slave itself last wrote to its table, by the table's events; 0: never."""
+    # Replication bypasses no WAL.
+    return max(events.get("skipped_ms") or 0, *_own(events, "written_by", slave_id), 0)
+
+
+def _own(events: Mapping[str, Any], name: str, slave_id: str) -> list[int]:
+    """Return times of writes of the slave's own clients. Those of HBase's Import name the cluster they write to."""
+    by_clusters: Mapping[str, int] = events.get(name) or {}
+    return [moment for ids, moment in by_clusters.items() if ids in ("", slave_id)]
 
 
 def _newest_of_others(by_clusters: Mapping[str, int] | None, master_id: str) -> int | None:

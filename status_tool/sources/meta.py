@@ -192,8 +192,9 @@ def table_families(
 
 
 def described(families: list[str], descriptor: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return a table in the form of the trackers' descriptors; only its families' names if the trackers do not tell."""
+    """Return a table in the form of the trackers' descriptors; only its families' names if these do not tell of all."""
     known = descriptor.get("families") if descriptor else None
-    if not isinstance(known, dict):
+    # A family that was added after the trackers had looked may keep less, and nobody would compare it.
+    if not isinstance(known, dict) or not known.keys() >= set(families):
         return {"families": families}
-    return {**(descriptor or {}), "families": {family: known.get(family) or {} for family in families}}
+    return {**(descriptor or {}), "families": {family: known[family] for family in families}}

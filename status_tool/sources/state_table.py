@@ -26,6 +26,7 @@ from status_tool.printable import few
 from status_tool.rules.custody import Place, Places, unattended_rows
 from status_tool.rules.descriptors import TTL_FOREVER
 from status_tool.rules.segments import is_later
+from status_tool.rules.tables import own_writes_ms
 from status_tool.sources import codec, pages
 from status_tool.sources.interface import Source
 from status_tool.sources.meta import open_regions
@@ -104,6 +105,8 @@ class StateTableSource(Source):
     """For a slave: its regions, and who vouches for them."""
     events: TableEvents = field(default_factory=dict)
     """For a slave: what has happened to its tables by the barrier."""
+    slave_id: str = ""
+    """Its cluster id."""
     keeping: codec.Keeping = codec.NO_KEEPING
     """For a slave: what its tables keep."""
     witnessed: codec.Witnessed | None = None
@@ -137,7 +140,7 @@ class StateTableSource(Source):
         # A truncate of a user table leaves the state table, and so its generation, as they are.
         if self.places is not None:
             now = codec.table_events(scan(self.endpoint, self.table, *range_of(TableEventRow.TYPE)))
-            refuse_emptied(self.events, now, self.only, self.keeping.read_ms)
+            refuse_emptied(self.events, now, self.only, self.keeping.read_ms, self.slave_id)
 
     def _batches(self, span: KeyRange) -> Iterator[pa.RecordBatch]:
         """Nearly always nothing is spooled, and nobody asks for the timestamps of cells."""
@@ -216,23 +219,24 @@ def generation(endpoint: ThriftEndpoint, table: str) -> Generation:
     return generation_of(barrier, coverage, dict(found))
 
 
-def refuse_emptied(before: TableEvents, now: TableEvents, only: TableFilter, issued_ms: int) -> None:
+def refuse_emptied(before: TableEvents, now: TableEvents, only: TableFilter, issued_ms: int, slave_id: str) -> None:
     """Raise `ConnectionFailed` if a table was made anew, or lost a family, between two readings of their events.
 
     Segments outlive the cells of a slave's table: those that were read in between do not show it. `issued_ms`: when the
-    barrier was issued, before both.
+    barrier was issued, before both. So it is where own clients of the slave had written to a table that got its first
+    entries in between: what is read in between has arrived, and the earlier events say that nothing has.
     """
     if emptied := [
         table
         for table in sorted(now)
-        if only.holds(table) and _is_emptied(before.get(table, {}), now[table], issued_ms)
+        if only.holds(table) and _is_emptied(before.get(table, {}), now[table], issued_ms, slave_id)
     ]:
         raise ConnectionFailed(
             f"table {few(emptied, 3)} may have been emptied while it was read or got its first entries: run again"
         )
 
 
-def _is_emptied(then: Mapping[str, Any], now: Mapping[str, Any], issued_ms: int) -> bool:
+def _is_emptied(then: Mapping[str, Any], now: Mapping[str, Any], issued_ms: int, slave_id: str) -> bool:
     """Return True for a table that holds something. The spool may have told more before than the table does now.
 
     What was taken for older than the first arrival may be younger where an earlier arrival has become known since.
@@ -241,7 +245,7 @@ def _is_emptied(then: Mapping[str, Any], now: Mapping[str, Any], issued_ms: int)
     if arrived_ms is None:
         return False
     if is_later(then.get("arrived_ms"), arrived_ms):
-        if arrived_ms < issued_ms - SKEW_MS:
+        if arrived_ms < issued_ms - SKEW_MS or (then.get("arrived_ms") is None and own_writes_ms(now, slave_id)):
             return True
         then = {}
     dropped = then.get("dropped_ms", {})

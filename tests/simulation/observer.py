@@ -283,7 +283,7 @@ def _is_other(store: Store, before: Generation, events: TableEvents | None = Non
         refuse_other(TABLE, before, _generation(store))
         if events is not None:
             now = codec.table_events([(EVENTS_ROW, store.rows.get(EVENTS_ROW, {}))])
-            refuse_emptied(events, now, TableFilter(), issued_ms)
+            refuse_emptied(events, now, TableFilter(), issued_ms, SLAVE_ID)
     except ConnectionFailed:
         return True
     return False

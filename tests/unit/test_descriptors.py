@@ -279,11 +279,18 @@ def test_values_that_nobody_can_understand_are_not_compared(key: str, value: Any
 
 
 def test_thrift_says_what_is_there_and_trackers_what_it_is_like() -> None:
-    """A family that was added or dropped since the trackers wrote is taken from Thrift."""
+    """A family that was dropped since the trackers wrote is none."""
     known = {"families": {"f": FAMILY, "gone": FAMILY}, "durability": "SYNC_WAL"}
-    assert described(["f", "new"], known) == {"families": {"f": FAMILY, "new": {}}, "durability": "SYNC_WAL"}
+    assert described(["f"], known) == {"families": {"f": FAMILY}, "durability": "SYNC_WAL"}
     assert described(["f"], None) == {"families": ["f"]}
     assert described(["f"], {"families": ["f"]}) == {"families": ["f"]}
+
+
+def test_a_family_that_was_added_since_the_trackers_wrote_is_not_described() -> None:
+    """It may keep less, and what was shipped before it was there arrives all the same."""
+    table = described(["f", "local"], {**TABLE, "families": {"local": TABLE["families"]["local"]}})
+    problem = only(judged({**table, "regions": 1}))
+    assert (problem.code, problem.table) == ("not-described", "ns:t")
 
 
 @pytest.mark.parametrize(

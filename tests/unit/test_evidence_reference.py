@@ -370,6 +370,26 @@ def test_a_queue_that_is_gone_settles_no_server_of_which_the_last_entries_are_un
     assert [problem.code for problem in check([*OURS, *CRASHED], theirs, scope, queues=queues).problems] == found
 
 
+@pytest.mark.parametrize(
+    ("marks", "pruned", "found"),
+    [
+        ({}, {}, ["lost-tail"]),
+        ({}, {"another": 9}, ["lost-tail"]),
+        ({"pruned": [[uuid.UUID(SLAVE.cluster_id).hex, 5_000]]}, {}, []),
+        ({}, {MASTER.cluster_id: 9}, []),
+    ],
+    ids=["never pruned", "for another master", "pruned on the master", "pruned on the slave"],
+)
+def test_a_crashed_server_that_had_recorded_nothing_of_a_region_but_its_opening(
+    marks: Row, pruned: dict[str, int], found: list[str]
+) -> None:
+    """It was killed before its next flush, and somebody has removed its queue: no stream of its is anywhere."""
+    server, _, tail = CRASHED
+    ours, slave = described([*OURS, server, tail], **marks), replace(SLAVE, pruned=pruned)
+    outcome = verify_rows(ours, THEIRS, MASTER, slave, HBASE, QueueFacts(drained=frozenset({2})))
+    assert [problem.code for problem in outcome.problems] == found
+
+
 def test_entries_that_came_from_the_slave_are_not_asked_of_it() -> None:
     """They have sequence ids as well, and no trace on the slave."""
     back = {**STREAM, "origin": 2, "via": 5, "via_ids": uuid.UUID(SLAVE.cluster_id).bytes}
