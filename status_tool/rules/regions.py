@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from status_tool.rules.context import RunContext
+from status_tool.rules.kept_proofs import MARGIN_MS
 from status_tool.rules.second_proof import contradictions
 from status_tool.rules.segments import Segment, is_later, latest
 from status_tool.rules.streams import (
@@ -262,13 +263,24 @@ def _is_younger_than_barrier(region: Region, context: RunContext) -> bool:
 
 
 def _is_gone(region: Region, table: TableFacts | None, context: RunContext) -> bool:
-    states = {fact.get("state") for fact in region.facts}
-    if not (region.heads or FactState.CONTENT in states) or region.rows or states & set(LINEAGE):
+    contents = _facts(region, FactState.CONTENT)
+    if not (region.heads or contents) or region.rows:
         return False
-    if FactState.CONTENT not in states and _is_younger_than_barrier(region, context):
+    known_ms = latest(region.written_ms, _newest(contents))
+    if _was_parent_since(region, known_ms):
+        return False
+    if not contents and _is_younger_than_barrier(region, context):
         return False
     if table is not None and not table.gone_accepted:
         return True
-    had = [fact.get("write_ms") for fact in region.facts if fact.get("state") == FactState.CONTENT]
-    written_ms = latest(region.written_ms, *had)
-    return written_ms is None or is_later(written_ms, context.scope.since.of(region.table))
+    return known_ms is None or is_later(known_ms, context.scope.since.of(region.table))
+
+
+def _was_parent_since(region: Region, known_ms: int | None) -> bool:
+    """Return True if a split or merge explains that a region is gone which is known to have been there at a time.
+
+    A snapshot that is restored brings back the parent of a split, under its name: that split explains no end of later.
+    """
+    parents = [fact.get("write_ms") for state in LINEAGE for fact in _facts(region, state)]
+    # Of an earlier version's FILE: when it was split is not known.
+    return any(parent_ms is None or known_ms is None or known_ms <= parent_ms + MARGIN_MS for parent_ms in parents)
