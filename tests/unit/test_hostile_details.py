@@ -113,6 +113,16 @@ def test_a_detail_of_a_table_or_server_that_nobody_can_read_is_unverifiable(kind
         assert verdict is (Verdict.COMPLETE if text == readable else Verdict.UNVERIFIABLE), text
 
 
+@pytest.mark.parametrize("name", ["\ufffd", "g\ufffd"])
+def test_families_whose_names_are_no_utf_8_cannot_be_told_apart(name: str) -> None:
+    """Of several the trackers' descriptor has the last alone, which need not be the one that is replicated."""
+    emptied = json.dumps({"families": {"f": {}, name: {}}, "regions": 1, "arrived_ms": 20_000, "born_ms": 30_000})
+    theirs = changed(THEIRS, "table", detail=emptied)
+    local = json.dumps({"families": {name: {"scope": 0}}})
+    outcome = verify_rows(changed(OURS, "table", detail=local), theirs, MASTER, SLAVE, HBASE)
+    assert (outcome.verdict, outcome.problems[0].code) == (Verdict.UNVERIFIABLE, "descriptor-unreadable")
+
+
 @pytest.mark.parametrize(
     "detail",
     [
