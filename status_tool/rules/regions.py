@@ -277,10 +277,14 @@ def _is_gone(region: Region, table: TableFacts | None, context: RunContext) -> b
 
 
 def _was_parent_since(region: Region, known_ms: int | None) -> bool:
-    """Return True if a split or merge explains that a region is gone which is known to have been there at a time.
+    parents = [fact for state in LINEAGE for fact in _facts(region, state)]
+    return any(explains_end(parent.get("write_ms"), known_ms) for parent in parents)
+
+
+def explains_end(parent_ms: int | None, known_ms: int | None) -> bool:
+    """Return True if a split or merge of a time explains that a region is gone which is last known to have been there.
 
     A snapshot that is restored brings back the parent of a split, under its name: that split explains no end of later.
+    None: an earlier version has written FILE, and does not say when it was split.
     """
-    parents = [fact.get("write_ms") for state in LINEAGE for fact in _facts(region, state)]
-    # Of an earlier version's FILE: when it was split is not known.
-    return any(parent_ms is None or known_ms is None or known_ms <= parent_ms + MARGIN_MS for parent_ms in parents)
+    return parent_ms is None or known_ms is None or known_ms <= parent_ms + MARGIN_MS
