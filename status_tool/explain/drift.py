@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from status_tool.explain.advice import repair, text_of
 from status_tool.printable import counted
 from status_tool.rules.peers import PeerFacts, ships, withheld
-from status_tool.rules.segments import is_later
+from status_tool.rules.regions import explains_end
+from status_tool.rules.segments import is_later, latest
 from status_tool.rules.tables import replicated_families
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Repair
@@ -52,24 +53,30 @@ class Lost:
     """Regions that have streams but no longer exist, by table: collected from a master's rows as they arrive."""
 
     since: Baseline = NOTHING_ACCEPTED
-    _streams: dict[str, str] = field(default_factory=dict)
-    _explained: set[str] = field(default_factory=set)
+    _streams: dict[str, tuple[str, int | None]] = field(default_factory=dict)
+    """By region: its table, and when it was last written to."""
+    _existing: set[str] = field(default_factory=set)
+    _parents: dict[str, int | None] = field(default_factory=dict)
+    """By region, when it was split or merged."""
 
     def add(self, rows: Iterable[Row]) -> None:
         """Take `stream`, `fact` and `region` rows, in any order."""
         for row in rows:
-            region, table = row.get("region"), row.get("table")
-            if row["kind"] == "stream" and table is not None and is_later(row.get("write_ms"), self.since.of(table)):
-                self._streams[region or ""] = table
-            elif row["kind"] == "region" or (row["kind"] == "fact" and row.get("state") in LINEAGE):
-                self._explained.add(region or "")
+            region, table, written_ms = row.get("region") or "", row.get("table"), row.get("write_ms")
+            if row["kind"] == "stream" and table is not None and is_later(written_ms, self.since.of(table)):
+                self._streams[region] = (table, latest(written_ms, self._streams.get(region, (table, None))[1]))
+            elif row["kind"] == "region":
+                self._existing.add(region)
+            elif row["kind"] == "fact" and row.get("state") in LINEAGE:
+                self._parents[region] = written_ms
 
     @property
     def by_table(self) -> dict[str, int]:
         """Return the number of regions that each table has lost other than by a split or merge."""
         lost: dict[str, int] = {}
-        for region, table in self._streams.items():
-            if region not in self._explained:
+        for region, (table, written_ms) in self._streams.items():
+            is_parent = region in self._parents and explains_end(self._parents[region], written_ms)
+            if region not in self._existing and not is_parent:
                 lost[table] = lost.get(table, 0) + 1
         return dict(sorted(lost.items()))
 

@@ -72,7 +72,7 @@ def choose_peer(
     known ships some of the `replicated` families (by table), and the one that leads to the slave does not.
     """
     if wanted is not None:
-        return _wanted(peers, slave_id, wanted)
+        return _wanted(peers, slave_id, slave_key, wanted)
     if not peers:
         raise StatusFileError(
             "the master had no replication peer when FILE was written, so nothing is shipped to this cluster: "
@@ -200,7 +200,7 @@ def not_replicated(peer: PeerFacts, tables: Mapping[str, tuple[Collection[str], 
     return NotReplicated(tuple(sorted(whole)), tuple(sorted(families)))
 
 
-def _wanted(peers: Sequence[PeerFacts], slave_id: str, wanted: str) -> PeerFacts:
+def _wanted(peers: Sequence[PeerFacts], slave_id: str, slave_key: str, wanted: str) -> PeerFacts:
     for peer in peers:
         if peer["id"] != wanted:
             continue
@@ -209,9 +209,29 @@ def _wanted(peers: Sequence[PeerFacts], slave_id: str, wanted: str) -> PeerFacts
                 f"peer {wanted} of the master leads to cluster {safe(peer['cluster_id'])}, not to this one"
                 f" ({slave_id}): run on that cluster, or name another peer"
             )
+        if (other := _of_this_address(peers, peer, slave_key)) is not None:
+            raise StatusFileError(
+                f"peer {wanted} of the master may lead to another cluster of this one's id ({slave_id}), as its address"
+                f" {safe(peer.get('cluster_key'))} is not that of peer {safe(other['id'])}, which is this cluster's: "
+                "name that peer, or let both have one cluster key if they lead to one cluster"
+            )
         return peer
     known = safe(", ".join(str(peer["id"]) for peer in peers)) or "none"
     raise StatusFileError(f"the master has no peer {wanted!r} (its peers: {known}): check --peer")
+
+
+def _of_this_address(peers: Sequence[PeerFacts], wanted: PeerFacts, slave_key: str) -> PeerFacts | None:
+    """Return the peer that has the slave's key where another one of its cluster id, the wanted one, has not.
+
+    Two clusters have one id where one was made of a copy of the other's HDFS, and the queues of one tell nothing of
+    the other.
+    """
+    keys = {str(peer["id"]): normal_key(str(peer.get("cluster_key") or "")) for peer in peers}
+    here = normal_key(slave_key)
+    if not slave_key or not wanted.get("cluster_id") or keys[str(wanted["id"])] == here:
+        return None
+    same = (peer for peer in peers if peer.get("cluster_id") == wanted["cluster_id"])
+    return next((peer for peer in same if keys[str(peer["id"])] == here), None)
 
 
 def _none_leads(peers: Sequence[PeerFacts], slave_id: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from status_tool.rules.context import RunContext
+from status_tool.rules.kept_proofs import MARGIN_MS
 from status_tool.rules.second_proof import contradictions
 from status_tool.rules.segments import Segment, is_later, latest
 from status_tool.rules.streams import (
@@ -275,15 +276,30 @@ def _is_younger_than_barrier(region: Region, context: RunContext) -> bool:
 
 
 def _is_gone(region: Region, table: TableFacts | None, context: RunContext) -> bool:
-    states = {fact.get("state") for fact in region.facts}
-    if not (region.heads or FactState.CONTENT in states) or region.rows or states & set(LINEAGE):
+    contents = _facts(region, FactState.CONTENT)
+    if not (region.heads or contents) or region.rows:
+        return False
+    known_ms = latest(region.written_ms, _newest(contents))
+    if _was_parent_since(region, known_ms):
         return False
     # `content` is of a tenure that began before the barrier (`codec.contents`).
-    if FactState.CONTENT not in states and _is_younger_than_barrier(region, context):
+    if not contents and _is_younger_than_barrier(region, context):
         return False
     if table is not None and not table.gone_accepted:
         return True
-    had = [fact.get("write_ms") for fact in region.facts if fact.get("state") == FactState.CONTENT]
-    written_ms = latest(region.written_ms, *had)
     # A baseline accepts a region that is gone, with its table or without, only if nothing was written to it later.
-    return written_ms is None or is_later(written_ms, context.scope.since.of(region.table))
+    return known_ms is None or is_later(known_ms, context.scope.since.of(region.table))
+
+
+def _was_parent_since(region: Region, known_ms: int | None) -> bool:
+    parents = [fact for state in LINEAGE for fact in _facts(region, state)]
+    return any(explains_end(parent.get("write_ms"), known_ms) for parent in parents)
+
+
+def explains_end(parent_ms: int | None, known_ms: int | None) -> bool:
+    """Return True if a split or merge of a time explains that a region is gone which is last known to have been there.
+
+    A snapshot that is restored brings back the parent of a split, under its name: that split explains no end of later.
+    None: an earlier version has written FILE, and does not say when it was split.
+    """
+    return parent_ms is None or known_ms is None or known_ms <= parent_ms + MARGIN_MS

@@ -28,6 +28,8 @@ from status_tool.vocabulary.verdicts import Status, worst
 
 META_FAMILY = "METAFAMILY"
 """Name that HBase gives the family of its WAL markers (`WALEdit.METAFAMILY`)."""
+_NO_UTF_8 = "\ufffd"
+"""What Java and Python read for bytes that are no UTF-8, whichever they are."""
 
 
 AGE_COLUMNS = pa.schema(
@@ -674,9 +676,13 @@ def _age_findings(table: _Table) -> list[Finding]:
 
 
 def _descriptor(detail: str | None) -> dict[str, Any] | None:
-    """Return the descriptor's JSON object; None when it cannot be read."""
+    """Return the descriptor's JSON object; None when it cannot be read.
+
+    Nor can one with a family whose name is no UTF-8: the trackers write one name for all of these, and so one family.
+    """
     parsed = object_in(detail) or {}
-    return parsed if isinstance(parsed.get("families"), dict) else None
+    families: Any = parsed.get("families")
+    return parsed if isinstance(families, dict) and not any(_NO_UTF_8 in name for name in families) else None
 
 
 def _scope(options: Any, unknown: int = 1) -> int:

@@ -21,7 +21,7 @@ from status_tool.errors import ConfigurationError, StatusFileError, UsageError
 from status_tool.gather.measured_queues import queue_rows
 from status_tool.gather.snapshot import peer_rows, server_rows
 from status_tool.rules.kept_proofs import told_by_master
-from status_tool.rules.peers import PeerFacts, choose_peer, leads_to, own_shipping, parse_peer
+from status_tool.rules.peers import PeerFacts, choose_peer, leads_to, normal_key, own_shipping, parse_peer
 from status_tool.rules.pruning import (
     Applied,
     StreamKey,
@@ -265,7 +265,24 @@ def _leading(files: Sequence[StatusFile], peers: Sequence[PeerFacts]) -> list[tu
                 f"peer {peer['id']} leads to {peer.get('cluster_id') or peer.get('cluster_key')}, and what arrived "
                 "there is not known: write its status there (`run -o FILE2`) and give FILE2, too"
             )
+    _refuse_clones(found)
     return found
+
+
+def _refuse_clones(leading: Sequence[tuple[StatusFile, tuple[PeerFacts, ...]]]) -> None:
+    """Raise `UsageError` if peers lead to more clusters of one id than there are files: one may lack what another has.
+
+    HBase ships to each of them. They have one id where one was made of a copy of the other's HDFS.
+    """
+    for file, led in leading:
+        same = [other.header.cluster_key for other, _ in leading if other.header.cluster_id == file.header.cluster_id]
+        keys = {normal_key(str(peer.get("cluster_key") or "")) for peer in led}
+        if len(keys) > len({normal_key(key) for key in same}):
+            names = ", ".join(str(peer["id"]) for peer in led)
+            raise UsageError(
+                f"peers {names} lead to cluster {file.header.cluster_id} by {len(keys)} addresses: if these are several"
+                " clusters of one id, give the status of each; if they are one, let all its peers have one cluster key"
+            )
 
 
 def _target(file: StatusFile, peers: tuple[PeerFacts, ...], digit: str, seen: set[int]) -> Target:

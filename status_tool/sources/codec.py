@@ -210,7 +210,7 @@ def unstamped(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
 
 
 def facts(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
-    """Yield `fact` rows of `g` rows: bulk loads, splits and merges."""
+    """Yield `fact` rows of `g` rows: bulk loads, splits and merges, these with the times of their cells."""
     for key, cells in rows:
         base: NewRow = {
             "kind": "fact",
@@ -222,7 +222,9 @@ def facts(rows: Iterable[tuple[bytes, Cells]]) -> Iterator[NewRow]:
         if (loaded := number(cells, FactRow.LOCAL_LOAD_MS)) is not None:
             yield base | {"state": FactState.LOCAL_LOAD, "write_ms": loaded}
         if (lineage := text(cells, FactRow.LINEAGE)) in LINEAGE:
-            yield base | {"state": FactState(lineage), "region_id": number(cells, FactRow.REGION_ID)}
+            ended_ms = cells[_COLUMN + FactRow.LINEAGE][1] or None
+            state = {"state": FactState(lineage), "write_ms": ended_ms}
+            yield base | state | {"region_id": number(cells, FactRow.REGION_ID)}
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ from status_tool.vocabulary.state_rows import (
     BarrierRow,
     ContentRow,
     CoverageRow,
+    FactRow,
     HeadRow,
     ProvenRow,
     PrunedRow,
@@ -143,10 +144,10 @@ class StateTableSource(Source):
             refuse_emptied(self.events, now, self.only, self.keeping.read_ms, self.slave_id)
 
     def _batches(self, span: KeyRange) -> Iterator[pa.RecordBatch]:
-        """Nearly always nothing is spooled, and nobody asks for the timestamps of cells."""
+        """Nearly always nothing is spooled, and of few rows anybody asks for the timestamps of cells."""
         spooled, place = _within(self.spooled, span.start, span.stop), (self.table, span.start, span.stop)
-        if spooled:
-            # `merge_rows` compares the timestamps of cells, which `scan_pages` does not decode.
+        if spooled or span.type == FactRow.TYPE:
+            # `merge_rows` and `codec.facts` ask for them, and `scan_pages` does not decode them.
             found = codec.batches(self._rows(span, merge_rows(scan(self.endpoint, *place), spooled)))
         elif span.type == HeadRow.TYPE:
             found = pages.head_batches(scan_pages(self.endpoint, *place))

@@ -73,19 +73,23 @@ def test_skip_wal() -> None:
 
 
 def test_lost_regions() -> None:
-    """Gone without split or merge; what was written up to --since is accepted."""
+    """Gone without split or merge, or after one of before; what was written up to --since is accepted."""
     rows: list[dict[str, Any]] = [
         *({"kind": "stream", "table": "t", "region": region, "write_ms": 10} for region in ("gone", "split", "here")),
         {"kind": "stream", "table": "u", "region": "old", "write_ms": 3},
         {"kind": "fact", "table": "t", "region": "split", "state": "split"},
         {"kind": "fact", "table": "t", "region": "gone", "state": "bulkload"},
         {"kind": "region", "table": "t", "region": "here"},
+        {"kind": "stream", "table": "v", "region": "split-late", "write_ms": 60_003},
+        {"kind": "fact", "table": "v", "region": "split-late", "state": "split", "write_ms": 3},
+        {"kind": "stream", "table": "v", "region": "restored", "write_ms": 60_003},
+        {"kind": "fact", "table": "v", "region": "restored", "state": "split", "write_ms": 2},
     ]
     accepted: list[tuple[Baseline, dict[str, int]]] = [
-        (Baseline(), {"t": 1, "u": 1}),
-        (Baseline(3), {"t": 1}),
-        (Baseline(10), {}),
-        (Baseline(None, {"t": 10}), {"u": 1}),
+        (Baseline(), {"t": 1, "u": 1, "v": 1}),
+        (Baseline(3), {"t": 1, "v": 1}),
+        (Baseline(10), {"v": 1}),
+        (Baseline(None, {"t": 10}), {"u": 1, "v": 1}),
     ]
     for since, expected in accepted:
         lost = Lost(since)

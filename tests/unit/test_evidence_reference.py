@@ -291,6 +291,27 @@ def test_split_and_merged_regions_are_not_truncated() -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "split_ms", "is_gone"),
+    [
+        ("stream", 200_000, False),
+        ("stream", 140_000, False),
+        ("stream", 139_999, True),
+        ("content", 140_000, False),
+        ("content", 139_999, True),
+    ],
+)
+def test_a_split_does_not_explain_that_its_parent_is_gone_once_more(kind: str, split_ms: int, is_gone: bool) -> None:
+    """A restored snapshot had brought it back, and it was written to; what emptied the table then is no split."""
+    ours = changed(changed(OURS, "region", region="r2"), "stream", write_ms=200_000 if kind == "stream" else 20_000)
+    base = {"kind": "fact", "table": "ns:t", "region": "r1"}
+    split = base | {"state": "split", "region_id": 1_500, "write_ms": split_ms}
+    held = [base | {"state": "content", "write_ms": 200_000}] if kind == "content" else []
+    outcome = check([*ours, split, *held], changed(THEIRS, "segment", write_ms=200_000))
+    assert any("truncated" in problem.detail for problem in outcome.problems) == is_gone
+    assert (outcome.verdict is Verdict.COMPLETE) != is_gone
+
+
+@pytest.mark.parametrize(
     ("server", "head", "is_gone"),
     [
         ({}, {}, False),

@@ -127,13 +127,13 @@ def test_unstamped(table: dict[bytes, Cells]) -> None:
 
 
 def test_facts(table: dict[bytes, Cells]) -> None:
-    """Bulk loads with and without replication, a split, a merge."""
+    """Bulk loads with and without replication, a split, a merge, and when."""
     base = {"kind": "fact", "table": "ns:t", "region": REGION}
     assert list(codec.facts(of(table, "g"))) == [
-        base | {"region": OTHER, "state": "merge", "region_id": 8},
+        base | {"region": OTHER, "state": "merge", "write_ms": 1013, "region_id": 8},
         base | {"state": "bulkload", "write_ms": 1010},
         base | {"state": "localload", "write_ms": 1011},
-        base | {"state": "split", "region_id": 7},
+        base | {"state": "split", "write_ms": 1012, "region_id": 7},
     ]
 
 

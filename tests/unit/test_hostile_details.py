@@ -113,6 +113,19 @@ def test_a_detail_of_a_table_or_server_that_nobody_can_read_is_unverifiable(kind
         assert verdict is (Verdict.COMPLETE if text == readable else Verdict.UNVERIFIABLE), text
 
 
+@pytest.mark.parametrize("name", ["\ufffd", "g\ufffd"])
+def test_families_whose_names_are_no_utf_8_cannot_be_told_apart(name: str) -> None:
+    """Of several the trackers' descriptor has the last alone, which need not be the one that is replicated."""
+    emptied = json.dumps({"families": {"f": {}, name: {}}, "regions": 1, "arrived_ms": 20_000, "born_ms": 30_000})
+    local, more = json.dumps({"families": {name: {"scope": 0}}}), {"table": "other", "region": "r9"}
+    other = [{**row, **more} for row in OURS if row["kind"] in ("table", "region", "stream")]
+    theirs = [{**row, **more} for row in THEIRS if row["kind"] in ("table", "segment")]
+    ours = [*changed(OURS, "table", detail=local), *other]
+    outcome = verify_rows(ours, [*changed(THEIRS, "table", detail=emptied), *theirs], MASTER, SLAVE, HBASE)
+    assert outcome.verdict is Verdict.UNVERIFIABLE
+    assert {problem.code for problem in outcome.problems} == {"descriptor-unreadable", "emptied"}
+
+
 @pytest.mark.parametrize(
     "detail",
     [

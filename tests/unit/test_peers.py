@@ -83,6 +83,29 @@ def test_a_peer_that_could_not_be_queried_may_lead_here_as_well(facts: dict[str,
         assert choose_peer(peers, HERE, KEY, None, replicated)["id"] == "1"
 
 
+@pytest.mark.parametrize(
+    ("other", "wanted", "is_refused"),
+    [
+        ({"cluster_id": HERE, "key": "z3:2181:/hbase"}, "2", True),
+        ({"cluster_id": HERE, "key": "z3:2181:/hbase"}, "1", False),
+        ({"cluster_id": HERE, "key": "z2:2181,z1:2181:/hbase"}, "2", False),
+        ({"cluster_id": None, "key": "z3:2181:/hbase"}, "2", False),
+    ],
+)
+def test_of_two_clusters_that_have_one_id_the_address_decides(
+    other: dict[str, Any], wanted: str, is_refused: bool
+) -> None:
+    """What the queues of the one have shipped the other may lack."""
+    peers = [peer("1", HERE), peer("2", **other)]
+    if is_refused:
+        with pytest.raises(StatusFileError, match="another cluster of this one's id"):
+            choose_peer(peers, HERE, KEY, wanted)
+    else:
+        assert choose_peer(peers, HERE, KEY, wanted)["id"] == wanted
+    apart = [peer("1", HERE, "z4:2181:/hbase"), peer("2", HERE, "z3:2181:/hbase")]
+    assert choose_peer(apart, HERE, KEY, wanted)["id"] == wanted, "by names that this host does not use"
+
+
 def test_a_disabled_peer_is_told() -> None:
     """It is the likely reason for what is behind."""
     (notice,) = disabled_notices(peer("1", HERE, enabled=False))

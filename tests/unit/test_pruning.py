@@ -481,6 +481,22 @@ def test_on_a_slave_to_which_two_peers_lead(here: Table, tmp_path: Path, monkeyp
         run(master_file(tmp_path / "none", leading=[SECOND]), dry_run=True)
 
 
+def test_one_file_does_not_tell_of_two_slaves_that_have_one_cluster_id(
+    here: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where one was made of a copy of the other's HDFS: a head that the one has whole the other may lack."""
+    clones = [{**PEER, "cluster_key": "z1:2181:/hbase"}, {**PEER, "id": "2", "cluster_key": "z2:2181:/hbase"}]
+    monkeypatch.setattr(pruner, "peer_rows", lambda _: peers(*clones))
+    first = slave_file(tmp_path / "one")
+    with pytest.raises(UsageError, match=r"peers 1, 2 lead to .*0002 by 2 addresses"):
+        run(first)
+    assert here.steps == []
+    lacking = written(tmp_path / "two", Header("slave", ONE, 5, 5, cluster_key="z2:2181:/hbase"), [])
+    assert "heads" not in {kind for kind, count in run(first, lacking).dropped.items() if count}
+    monkeypatch.setattr(pruner, "peer_rows", lambda _: peers(clones[0], {**clones[0], "id": "2"}))
+    assert run(first).dropped["heads"] == 1, "two peers lead to one slave"
+
+
 def test_a_slave_that_has_other_slaves_keeps_its_heads(
     here: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -639,6 +639,21 @@ def test_a_table_that_lost_its_rows_while_it_was_read_is_no_evidence(monkeypatch
                 list(source.read(part))
 
 
+def test_when_a_region_was_split_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the timestamp of the cell, which not every way to scan has."""
+    split = {b"t:l": (b"split", 1012), b"t:i": (int64(7), 1012), b"t:t": (b"t", 1012)}
+    rows: dict[bytes, Cells] = {b"b": {b"t:i": (b"table", 1)}, b"ga1": split}
+
+    def scanned(_endpoint: object, _table: str, start: bytes, stop: bytes) -> Iterator[tuple[bytes, Cells]]:
+        return iter([(key, cells) for key, cells in rows.items() if start <= key < stop])
+
+    monkeypatch.setattr(state_table, "scan", scanned)
+    monkeypatch.setattr(state_table, "scan_pages", lambda *place: ([stored(row)] for row in scanned(*place)))
+    source = StateTableSource(ThriftEndpoint("h", 1), "t", "g", expected=Generation(b"table", b""))
+    (row,) = [row for part in source.partitions() for batch in source.read(part) for row in batch.to_pylist()]
+    assert (row["region"], row["state"], row["write_ms"], row["region_id"]) == ("a1", "split", 1012, 7)
+
+
 def test_openings_are_others_once_a_region_was_opened_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """On another server, or on the same one."""
     regions = [HostedRegion("a", b"", b"h4", "rs1,1,1", 5, "t"), HostedRegion("b", b"h4", b"", "rs2,1,1", 7, "t")]
