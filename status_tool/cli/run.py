@@ -82,9 +82,8 @@ class AskedRun:
 
     @property
     def failed_metrics(self) -> Path | None:
-        """File that records a failed check; None without one. A plan is no check."""
-        metrics: Path | None = None if self.options.explain else self.options.metrics
-        return metrics
+        """File that records a failed check; None without one."""
+        return _failed_metrics(self.options)
 
     def other_cluster(self) -> Settings:
         """Return the master's settings for --follow and --rows."""
@@ -256,26 +255,34 @@ def asked_of(values: Mapping[str, Any]) -> AskedRun:
     _refuse(mode, one, given)
     lists = _lists({name: values[name] for name in ("differ", "missing", "unverifiable")}, one.as_json)
     check_targets(one.output, one.report, one.metrics, one.repair_script, *lists.values())
-    key = _key(one.sign_key, one.require_signature, one.output)
     file_mode(permissions_of(one.mode))
-    path_map, settings = PathMap.parse(one.map_path or ()), settings_of(values)
-    if mode is not Mode.OFFLINE:
-        # The left side is a path in the master's HDFS.
-        settings.refuse_elsewhere(sides_of(option)[1] for option in one.map_path or ())
-    return AskedRun(
-        mode,
-        one,
-        settings,
-        key,
-        parse_time(one.shutdown, "-s"),
-        _sample_s(one.sample),
-        _paths(one.paths, one.all_files),
-        spark_settings_of(one.spark_conf),
-        parse_baseline(one.since or (), TableFilter.of(one.table or (), one.namespace or ())),
-        path_map,
-        lists,
-        given,
-    )
+    # Not before: by now no output is an input, and each can be written.
+    with failure_in_metrics(_failed_metrics(one), time.monotonic()):
+        key = _key(one.sign_key, one.require_signature, one.output)
+        path_map, settings = PathMap.parse(one.map_path or ()), settings_of(values)
+        if mode is not Mode.OFFLINE:
+            # The left side is a path in the master's HDFS.
+            settings.refuse_elsewhere(sides_of(option)[1] for option in one.map_path or ())
+        return AskedRun(
+            mode,
+            one,
+            settings,
+            key,
+            parse_time(one.shutdown, "-s"),
+            _sample_s(one.sample),
+            _paths(one.paths, one.all_files),
+            spark_settings_of(one.spark_conf),
+            parse_baseline(one.since or (), TableFilter.of(one.table or (), one.namespace or ())),
+            path_map,
+            lists,
+            given,
+        )
+
+
+def _failed_metrics(one: SimpleNamespace) -> Path | None:
+    """Return the file that records a failed check; None without one. A plan is no check."""
+    is_check = not one.explain and (one.status_file is not None or one.published is not None)
+    return one.metrics if is_check else None
 
 
 def _refuse(mode: Mode, one: SimpleNamespace, given: frozenset[str]) -> None:

@@ -232,6 +232,12 @@ def test_a_check_that_ends_with_an_error_is_down_in_its_metrics(tmp_path: Path) 
     assert_refused(tool_here("run", "-i", SAMPLE / "master.status", *wrong, "--metrics", metrics), "gone")
     assert "status_tool_up" in metrics.read_text()
     metrics.unlink()
+    # What is read before FILE: site files, a key, the file of -f.
+    (tmp_path / "hbase-site.xml").write_text("<")
+    for wrong in (("--conf-dir", tmp_path), ("--sign-key", tmp_path / "gone"), ("-f", tmp_path / "gone")):
+        assert_refused(tool_here("run", "-i", SAMPLE / "master.status", *wrong, "--metrics", metrics), wrong[1].name)
+        assert "status_tool_up" in metrics.read_text()
+        metrics.unlink()
     assert tool_here("run", "-i", tmp_path / "none", "--explain", "--metrics", metrics).exit_code == 2
     assert not metrics.exists()
 
