@@ -190,8 +190,8 @@ def run(**values: Any) -> int:
 
 def _metrics_of(one: SimpleNamespace) -> Path | None:
     """Return the file that records a failed check; None without one. A plan is no check."""
-    metrics: Path | None = None if one.explain else one.metrics
-    return metrics
+    is_check = not one.explain and (one.status_file is not None or one.published is not None)
+    return one.metrics if is_check else None
 
 
 def fetch_published(asked: AskedRun, file: Path) -> Path:

@@ -83,7 +83,10 @@ class Service:
 def keep_watch(what: RoundParameters, service: Service) -> int:
     """Check until all rounds are done; returns the exit code of the last one."""
     code = EXIT_ERROR
-    with ExitStack() as stack:
+    # Before the first round, which may fail before it comes to this itself and write metrics nevertheless.
+    file_mode(permissions_of(what.check["mode"]))
+    # Beside the rounds, too, as where the history cannot be kept: nobody checks any more.
+    with failure_in_metrics(_metrics_of(what), time.monotonic()), ExitStack() as stack:
         history = stack.enter_context(closing(History(service.history)))
         pages = None
         if service.listen is not None:
@@ -98,6 +101,10 @@ def keep_watch(what: RoundParameters, service: Service) -> int:
         for done in rounds(watcher.check, Rhythm(service.every_s, service.rounds), watcher.session.drop):
             code = watcher.tell(done)
     return code
+
+
+def _metrics_of(what: RoundParameters) -> Path | None:
+    return None if what.check["metrics"] is None else Path(what.check["metrics"])
 
 
 class _Session:
@@ -159,9 +166,7 @@ class _Watcher:
         self._shown: tuple[Outcome, int] | None = None
         """The last outcome, and when its round ended."""
         self._number = 0
-        # Before the first round, which may fail before it comes to this itself and write metrics nevertheless.
-        file_mode(permissions_of(what.check["mode"]))
-        self._metrics = None if what.check["metrics"] is None else Path(what.check["metrics"])
+        self._metrics = _metrics_of(what)
         settings = spark_settings_of(what.check["spark_conf"])
         self.session = _Session(what.check["spark_master"], settings, folder)
 

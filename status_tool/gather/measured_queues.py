@@ -40,8 +40,8 @@ class Measured:
     """Return True if the site files have bulk loads replicated."""
     hdfs_problem: str | None = None
     """Reason why lengths are unknown."""
-    writers: tuple[Writer, ...] = ()
-    """Whose WALs are archived."""
+    writers: tuple[Writer, ...] | None = ()
+    """Whose WALs are archived; None: unknown."""
     lost: frozenset[str] = frozenset()
     """Names of queued WALs that are nowhere in HDFS."""
 
@@ -73,9 +73,9 @@ class Measured:
             "consistent": self.queues.consistent,
             "unsplit": None if self.unsplit is None else sorted(self.unsplit),
             "bulkload": self.bulkload,
-            "writers": {
-                one.server: {"opened_ms": one.opened_ms, "modified_ms": one.modified_ms} for one in self.writers
-            },
+            "writers": None
+            if self.writers is None
+            else {one.server: {"opened_ms": one.opened_ms, "modified_ms": one.modified_ms} for one in self.writers},
             "hfile_refs": {
                 refs.peer: {"since_ms": refs.since_ms, "files": len(refs.files)} for refs in self.queues.hfile_refs
             },
@@ -91,7 +91,7 @@ def measure(settings: Settings, zookeeper: ZooKeeper) -> Measured:
     """
     zookeeper.sync()
     folder, problem = _folder(settings)
-    unsplit, writers, extents, lost = None, list[Writer](), dict[str, Extent](), frozenset[str]()
+    unsplit, writers, extents, lost = None, None, dict[str, Extent](), frozenset[str]()
     try:
         unsplit = _plausible(folder.unsplit(), zookeeper.live_servers()) if folder else None
     except ConnectionFailed as error:
@@ -105,12 +105,12 @@ def measure(settings: Settings, zookeeper: ZooKeeper) -> Measured:
         if folder and unsplit is not None:
             lost = _lost(folder, zookeeper, queues, extents)
         # The archive comes last: WALs only move towards it, so that none is missed that moves meanwhile.
-        writers = folder.writers() if folder else []
+        writers = tuple(folder.writers()) if folder else None
     except ConnectionFailed as error:
         # Archived WALs that were not listed tell of no unknown server (correctness.md, What is not seen, 1). A queued
         # WAL without a length never counts as shipped.
         problem = str(error)
-    return Measured(read_ms, queues, extents, unsplit, replicates_loads(settings), problem, tuple(writers), lost)
+    return Measured(read_ms, queues, extents, unsplit, replicates_loads(settings), problem, writers, lost)
 
 
 def _lost(folder: WalFolder, zookeeper: ZooKeeper, queues: Queues, extents: Mapping[str, Extent]) -> frozenset[str]:

@@ -171,9 +171,9 @@ def known_writers(queue_rows: Iterable[Row]) -> set[str] | None:
     parsed = _parsed(queue_rows)
     queues = [detail for row, detail in parsed if row.get("name") is not None]
     summary = [detail for row, detail in parsed if row.get("name") is None]
-    if len(summary) != 1 or not summary[0].get("consistent") or summary[0].get("unsplit") is None:
+    if len(summary) != 1 or not summary[0].get("consistent") or None in map(summary[0].get, ("unsplit", "writers")):
         return None
-    servers = {*summary[0]["unsplit"], *(summary[0].get("writers") or {})}
+    servers = {*summary[0]["unsplit"], *summary[0]["writers"]}
     for queue in queues:
         servers |= {*queue["dead_servers"], *(str(wal.get("server")) for wal in queue["wals"])}
     return servers | {str(row["server"]) for row, _ in parsed if row.get("name") is not None}

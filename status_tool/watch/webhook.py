@@ -92,7 +92,7 @@ class Webhook:
         except urllib.error.HTTPError as error:
             with error:
                 return f"HTTP {error.code}", error.code >= 500 or error.code in (408, 429)
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException, ValueError) as error:  # the last for a host that IDNA does not take
             return safe(str(getattr(error, "reason", error)) or type(error).__name__), True
 
 

@@ -248,6 +248,7 @@ def test_servers_with_wals_stay_known() -> None:
     assert known() == {f"{name},1,1" for name in "bcdef"}
     assert known(consistent=False) is None
     assert known(unsplit=None) is None
+    assert known(writers=None) is None
     assert known_writers(rows) is None
 
 

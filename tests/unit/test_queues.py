@@ -19,7 +19,7 @@ from status_tool.clients.hdfscli import Refused
 from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
 from status_tool.clients.zookeeper import Peer, ZooKeeper
-from status_tool.errors import ConfigurationError
+from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.gather import measured_queues
 from status_tool.gather.measured_queues import Measured, _plausible, measure
 from status_tool.gather.queue_backlog import has_lengths, has_shipped, why_not_shipped
@@ -344,6 +344,26 @@ def test_a_zookeeper_server_that_is_behind_shows_no_queue_as_drained() -> None:
 
     measured = measure(Settings(SiteConfig({})), cast(ZooKeeper, Behind({})))
     assert [queue.id for queue in measured.queues.queues] == ["1"]
+
+
+def test_a_namenode_that_stops_answering_tells_of_no_archived_wal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None that is known is not none: `prune` drops the rows of servers without WALs."""
+
+    class Folder:
+        def unsplit(self) -> frozenset[str]:
+            return frozenset({"a,1,1"})
+
+        def extents(self, _: Iterable[Wal]) -> dict[str, Extent]:
+            raise ConnectionFailed("the NameNode is away")
+
+    class Followed(FakeZooKeeper):
+        def sync(self) -> None:
+            pass
+
+    monkeypatch.setattr(measured_queues, "_folder", lambda _: (Folder(), None))
+    measured = measure(Settings(SiteConfig({})), cast(ZooKeeper, Followed({})))
+    assert (measured.hdfs_problem, measured.unsplit) == ("the NameNode is away", frozenset({"a,1,1"}))
+    assert measured.summary()["writers"] is None
 
 
 def test_hbase_3_is_refused() -> None:

@@ -453,6 +453,20 @@ def test_an_error_before_the_check_begins_shows_in_the_metrics(
     assert 'status_tool_last_success_timestamp_seconds{master="m",slave="s",peer="1"} 1234.5' in text
 
 
+def test_a_watch_that_ends_with_an_error_is_down_in_its_metrics(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody checks any more, and the verdict of an earlier watch would look like today's."""
+    metrics, history = tmp_path / "m.prom", tmp_path / "history"
+    metrics.write_text(SUCCEEDED)
+    history.write_text("no history of any kind" * 100)
+    slave = ["--slave-status", str(SAMPLES / "gap" / "slave.status")]
+    line = ["watch", "-i", str(tmp_path / "FILE"), *slave, "--history", str(history), "--metrics", str(metrics)]
+    assert main(line) == 2
+    assert "is not a history" in capsys.readouterr().err
+    assert 'status_tool_up{master="m",slave="s",peer="1"} 0' in metrics.read_text()
+
+
 def test_every_refusal_names_an_option_of_run() -> None:
     """Of the same names."""
     import inspect

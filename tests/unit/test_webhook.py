@@ -127,6 +127,15 @@ def test_a_receiver_that_is_not_there(capfd: pytest.CaptureFixture[str]) -> None
     assert "refused" in line
 
 
+def test_a_host_that_is_none_is_told_of_each_event(capfd: pytest.CaptureFixture[str]) -> None:
+    """Python's error is no `OSError`: the sender's thread would end by it, and no event be told of any more."""
+    sent("http://a..b/hook?token=secret", ROUND, ROUND)
+    lines = capfd.readouterr().err.splitlines()
+    assert [line.partition(": ")[2].partition(" (")[0] for line in lines] == [
+        "the webhook at http://a..b did not take an event: encoding with 'idna' codec failed"
+    ] * 2
+
+
 @pytest.mark.parametrize("url", ["", "x", "ftp://h/", "http://", "http://h:x/", "http://u:p@h/", "http://h/\n"])
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(UsageError, match="--webhook: expected"):
