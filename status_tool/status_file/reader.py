@@ -75,6 +75,8 @@ class StatusFile:
         self.refuse_another()
         try:
             with pq.ParquetFile(self.parquet_path) as parquet:
+                # It was opened by its path, at which another file may lie by now.
+                self.refuse_another()
                 groups = _groups(parquet, kinds)
                 for batch in parquet.iter_batches(_BATCH_ROWS, row_groups=groups, use_threads=False):
                     # The digest does not vouch for the writer, and Arrow reads text that is not UTF-8.

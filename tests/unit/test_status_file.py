@@ -130,6 +130,18 @@ def test_rows_and_header_come_back(tmp_path: Path) -> None:
         assert {name: rows[row["kind"]][name] for name in row} == row
 
 
+def test_a_file_that_another_replaces_before_its_rows_are_read_proves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was opened by its path."""
+    path = write(tmp_path / "f", STREAM)
+    opened = pq.ParquetFile
+    with open_status(path) as status:
+        monkeypatch.setattr(pq, "ParquetFile", lambda at: opened(write(tmp_path / "new", SERVER).replace(at)))
+        with pytest.raises(StatusFileError, match="was replaced or changed while it was read"):
+            list(status.rows())
+
+
 @pytest.mark.parametrize("name", ["f", "a file"])
 def test_a_file_that_another_replaces_while_it_is_read_proves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
