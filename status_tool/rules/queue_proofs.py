@@ -15,7 +15,7 @@ from typing import Any
 from status_tool.printable import counted, iso
 from status_tool.rules.lost_wals import lost_wals
 from status_tool.rules.origins import has_doubts, is_writer
-from status_tool.rules.peer_versions import Span, in_force_before_flush, spans_of
+from status_tool.rules.peer_versions import REFRESHED_MS, Span, in_force_before_flush, spans_of
 from status_tool.rules.peers import FamilyFilter, own_shipping
 from status_tool.rules.segments import latest
 from status_tool.rules.server_settings import loads_notice
@@ -314,8 +314,13 @@ def _concerns(queue: Mapping[str, Any], server: str) -> bool:
 
 
 def _unchanged_since_start(server: str, peer: Mapping[str, Any]) -> bool:
-    started_ms = start_code(server)
-    return started_ms is not None and all(time is not None and time < started_ms - SKEW_MS for time in _times(peer))
+    """Return True if the peer was in force as it is now, before the server started, on all that may ship its rest."""
+    started_ms, (created_ms, modified_ms) = start_code(server), _times(peer)
+    if started_ms is None or created_ms is None or modified_ms is None:
+        return False
+    # A server that claims the queues may ship by the filter from before the last change until it refreshes the peer.
+    in_force_ms = created_ms if modified_ms == created_ms else max(created_ms, modified_ms + REFRESHED_MS)
+    return bool(in_force_ms < started_ms - SKEW_MS)
 
 
 def _times(peer: Mapping[str, Any]) -> tuple[Any, Any]:

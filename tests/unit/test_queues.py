@@ -24,6 +24,7 @@ from status_tool.gather import measured_queues
 from status_tool.gather.measured_queues import Measured, _plausible, measure
 from status_tool.gather.queue_backlog import has_lengths, has_shipped, why_not_shipped
 from status_tool.rules.lost_wals import lost_wals
+from status_tool.rules.peer_versions import REFRESHED_MS
 from status_tool.rules.peers import parse_peer
 from status_tool.rules.queue_proofs import QueueFacts, newly_settled, queue_facts, undrained_servers
 from status_tool.rules.settled import settled_before, with_proofs
@@ -92,6 +93,7 @@ def test_how_much_is_left_to_ship() -> None:
         (facts(unsplit=[DEAD]), "not split its WALs"),
         (facts(peer={**PEER, "created_ms": STARTED - 1}), "added, changed"),
         (facts(peer={**PEER, "modified_ms": STARTED + 1}), "added, changed"),
+        (facts(peer={**PEER, "modified_ms": STARTED - SKEW_MS - REFRESHED_MS}), "added, changed"),
         (facts(peer={**PEER, "modified_ms": None}), "added, changed"),
         (facts(peer={**PEER, "endpoint": "x.Y"}), "endpoint"),
         (facts(peer={**PEER, "entry_filters": "x.Y"}), "filters"),
@@ -101,6 +103,14 @@ def test_what_does_not_settle_it(changed: QueueFacts, words: str) -> None:
     """Each rule alone keeps it unsettled, with what is left or why."""
     assert changed.drained == frozenset()
     assert words in changed.left[7]
+
+
+def test_a_change_that_all_servers_had_taken_up_before_it_started_settles_it() -> None:
+    """One that ships its rest may skip by the old filter for a minute (A4)."""
+    created_ms = STARTED - 2 * REFRESHED_MS
+    old = {**PEER, "created_ms": created_ms, "modified_ms": STARTED - SKEW_MS - REFRESHED_MS - 1}
+    assert facts(peer=old).drained == {7}
+    assert not facts(peer={**old, "modified_ms": STARTED - SKEW_MS - 1}).drained
 
 
 def test_a_tracker_that_had_the_peer_in_force_settles_it() -> None:
