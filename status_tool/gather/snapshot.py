@@ -24,6 +24,7 @@ from status_tool.gather.queue_backlog import has_lengths, has_same_queues, has_s
 from status_tool.printable import counted
 from status_tool.rules.custody import survey
 from status_tool.rules.descriptors import retention_of
+from status_tool.rules.origins import barrier_ms, read_by_ms
 from status_tool.rules.peers import PeerFacts, parse_peer
 from status_tool.rules.queue_proofs import has_crashed, newly_settled, start_code, undrained_servers
 from status_tool.rules.server_settings import peers_elsewhere
@@ -253,6 +254,11 @@ class _Settled:
     small: Descriptors
     servers: Sequence[NewRow]
 
+    @property
+    def read_by_ms(self) -> int:
+        """When the last server had read the barrier."""
+        return read_by_ms(self.servers, self.barrier.issued_ms) or self.barrier.issued_ms
+
     def hosted_regions(self) -> PackedRows:
         """Read where the regions are."""
         return _hosted_regions(self.settings, self.request, self.live, self.deadline)
@@ -313,7 +319,15 @@ def _master_half(settled: _Settled, header: Header, source: StateTableSource) ->
     names = (row["region"] for row in regions.rows("region"))
     replicated = {row["table"]: frozenset(replicated_families(row["detail"]) or ()) for row in small.tables}
     crashed = frozenset(row["origin"] for row in settled.servers if has_crashed(row))
-    existing = codec.Existing(codec.packed(names), settled.barrier.issued_ms, small.coverage_ms, replicated, crashed)
+    read = {row["origin"]: barrier_ms(row) for row in settled.servers if row["live"] and row["echoed"]}
+    existing = codec.Existing(
+        codec.packed(names),
+        settled.read_by_ms,
+        small.coverage_ms,
+        replicated,
+        crashed,
+        {origin: moment for origin, moment in read.items() if moment is not None},
+    )
     queued, notices = queue_rows(settled.settings, zookeeper)
     # The peers come after the queues: HBase deletes a queue with its peer, and a peer that ships less empties it as
     # well. Then the peer is gone, or its version is one that proves nothing of a server that ended before.
@@ -339,7 +353,7 @@ def _slave_half(settled: _Settled, header: Header, source: StateTableSource) -> 
         events.setdefault(name, {})["proven"] = proofs
     # The regions come after the echoes: one that a server gives away now was in its custody at the barrier.
     places, found = survey(settled.hosted_regions().rows(*_PLACED), settled.servers)
-    keeping = codec.Keeping({name: retention_of(one) for name, one in described.items()}, settled.barrier.issued_ms)
+    keeping = codec.Keeping({name: retention_of(one) for name, one in described.items()}, settled.read_by_ms)
     source = dataclasses.replace(
         source,
         places=places,

@@ -19,7 +19,14 @@ from status_tool.rules.kept_proofs import (
     still_holding,
     told,
 )
-from status_tool.rules.origins import Origin, judge_origins, origin_name, slave_doubts, slave_is_settled
+from status_tool.rules.origins import (
+    Origin,
+    judge_origins,
+    origin_name,
+    read_by_ms,
+    slave_doubts,
+    slave_is_settled,
+)
 from status_tool.rules.peers import PeerFacts, parse_peer
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.second_proof import SecondProof, second_notices, second_proof
@@ -257,7 +264,10 @@ def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], 
     # The peers in ZooKeeper are not in force then: nobody knows to whom the slave passes on the writes of its clients.
     is_elsewhere = any(peers_elsewhere(theirs["server"]))
     peers = [] if is_elsewhere else [parse_peer(row.get("detail")) for row in theirs["peer"]]
-    question = _question(bare, theirs["fact"], peers, past, drops_loads=settings.drops_loads)
+    question = replace(
+        _question(bare, theirs["fact"], peers, past, drops_loads=settings.drops_loads),
+        read_by_ms=read_by_ms(ours["server"], bare.master.barrier_issued_ms),
+    )
     judged = judge_tables(ours["table"], theirs["table"], ages, question)
     tables = tuple(proven(table) if table.table in equal else table for table in judged)
     found = (

@@ -115,7 +115,7 @@ def _judge(row: Row, master: Header, since_ms: int | None, drained: frozenset[in
         why = f"; {left[identity]}" if identity is not None and identity in left else ""
         reason = f"{reason}{why}; {_last_resort(row)}"
     name = row.get("server") or origin_name(identity, {}) or "unknown server"
-    bounds = (_after_ms(row, master), _barrier_ms(row)) if echoed else (None, None)
+    bounds = (_after_ms(row, master), barrier_ms(row)) if echoed else (None, None)
     return Origin(identity, name, live, tracked, reason, *bounds)
 
 
@@ -205,11 +205,19 @@ def _after_ms(row: Row, master: Header) -> int | None:
     return after_ms if back_ms is None or (is_number(back_ms) and back_ms <= after_ms) else None
 
 
-def _barrier_ms(row: Row) -> int | None:
+def barrier_ms(row: Row) -> int | None:
     """Return the time up to which the origin's clock had been when it read the barrier's token, or was set back."""
     read_ms, health = row.get("read_ms"), object_in(row.get("detail") or "{}")
     back_ms = None if health is None else health.get("clock_back_ms", 0)
     return max(read_ms, back_ms) + CLOCK_STEP_MS if read_ms is not None and is_number(back_ms) else None
+
+
+def read_by_ms(rows: Iterable[Row], issued_ms: int | None) -> int | None:
+    """Return when the last live server had read the barrier's token, by their own clocks; `issued_ms` if that is later.
+
+    That is the tool's clock, which may be minutes behind: by it alone, what came before the barrier could look later.
+    """
+    return latest(issued_ms, *(row.get("read_ms") for row in rows if row.get("live") and row.get("echoed")))
 
 
 def known_shutdown(master: Header) -> bool:

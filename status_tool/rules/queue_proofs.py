@@ -14,7 +14,7 @@ from typing import Any
 
 from status_tool.printable import counted, iso
 from status_tool.rules.lost_wals import lost_wals
-from status_tool.rules.origins import has_doubts, is_writer
+from status_tool.rules.origins import has_doubts, is_writer, read_by_ms
 from status_tool.rules.peer_versions import REFRESHED_MS, Span, in_force_before_flush, spans_of
 from status_tool.rules.peers import FamilyFilter, own_shipping
 from status_tool.rules.segments import latest
@@ -133,7 +133,7 @@ def queue_facts(
         undrained=frozenset(row["origin"] for row in servers if has_crashed(row) and _is_undrained(row, state)),
         drained=frozenset(drained),
         left=left,
-        strays=tuple(_strays(state, {str(row["server"]) for row in servers}, *window, since_ms)),
+        strays=tuple(_strays(state, servers, *window, since_ms)),
         loads_from_ms=_loads_from_ms(state, slave_since_ms),
         # Queues that moved while they were read may count twice, or not at all.
         left_bytes=left_bytes(state.queues, peer["id"]) if state.summary.get("consistent") else None,
@@ -329,20 +329,21 @@ def _times(peer: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def _strays(
-    state: _State, known: set[str], covered_from_ms: int | None, to_ms: int | None, since_ms: int | None
+    state: _State, servers: Sequence[Row], covered_from_ms: int | None, issued_ms: int | None, since_ms: int | None
 ) -> Iterable[str]:
     """WALs of servers without a `server` row: what they wrote is in no stream that the tool knows.
 
     An archived WAL counts only if it was opened within the coverage, was written to after what is accepted, and is not
     of a server that started after the cut: servers from before the trackers are expected.
     """
+    known, to_ms = {str(row["server"]) for row in servers}, read_by_ms(servers, issued_ms)
     writers = {wal.get("server") for queue in state.queues for wal in queue["wals"]} - known
     for server in sorted(str(writer) for writer in writers if writer is not None):
         holding = [queue for queue in state.queues if _concerns(queue, server)]
         yield f"{server} is not known to the trackers, and for peer {state.peer['id']} {_backlog(holding, server)}"
     for server, wals in sorted((state.summary.get("writers") or {}).items()):
         began_ms = start_code(server)
-        came_later = began_ms is not None and to_ms is not None and began_ms > to_ms
+        came_later = began_ms is not None and to_ms is not None and began_ms > to_ms + SKEW_MS
         is_accepted = since_ms is not None and wals["modified_ms"] <= since_ms
         is_old = covered_from_ms is None or wals["opened_ms"] <= covered_from_ms or is_accepted
         if server not in known | writers and not (came_later or is_old):

@@ -147,6 +147,8 @@ class TableQuestion:
 
     master: Header
     in_scope: Callable[[str | None], bool]
+    read_by_ms: int | None = None
+    """When the master's servers had read the barrier (`origins.read_by_ms`); None: there was none."""
     since: Baseline = NOTHING_ACCEPTED
     loads_from_ms: int | None = None
     """Bulk loads since then are known to have been shipped."""
@@ -295,11 +297,11 @@ class _Table:
     @property
     def is_silent(self) -> bool:
         """True if it has no descriptor although the trackers have recorded those of other tables since it was made."""
-        age, issued_ms = self.age, self.question.master.barrier_issued_ms
-        if self.described or age is None or not age.regions or issued_ms is None:
+        age, read_ms = self.age, self.question.read_by_ms
+        if self.described or age is None or not age.regions or read_ms is None:
             return False
         # A tracker writes the descriptors at the barrier, and may miss a table that is made around then.
-        return age.created_ms is None or age.created_ms < issued_ms - MARGIN_MS
+        return age.created_ms is None or age.created_ms < read_ms - MARGIN_MS
 
     @property
     def accepts(self) -> KeptBaseline | None:

@@ -15,11 +15,12 @@ from typing import Any
 import pyarrow as pa
 
 from status_tool.clients.thrift import Cells
-from status_tool.rules.content import Life, life_of, parse_tenure
+from status_tool.rules.content import Life, Tenure, life_of, parse_tenure
 from status_tool.rules.custody import Place, Places
 from status_tool.rules.descriptors import keeps_more
 from status_tool.rules.segments import Segment, latest, merged
 from status_tool.rules.settled import with_proofs
+from status_tool.vocabulary.header import SKEW_MS
 from status_tool.vocabulary.ids import as_hex, cluster_names, from_hex
 from status_tool.vocabulary.schema import STATUS_SCHEMA, NewRow
 from status_tool.vocabulary.state_rows import (
@@ -234,12 +235,19 @@ class Existing:
     packed: Mapping[str, bytes]
     """Names, as `packed` has them."""
     until_ms: int
+    """When the last server had read the barrier (`origins.read_by_ms`)."""
     covered_ms: int | None = None
     """Since when all servers have been tracked, so that the opening of a region that was created later was seen."""
     replicated: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By table, the families of its descriptor that are replicated."""
     crashed: frozenset[int] = frozenset()
     """Servers that crashed and are not pruned: what they wrote last may be asked for."""
+    barriers: Mapping[int, int] = field(default_factory=dict)
+    """By origin, when a live server had read the barrier, on its own clock."""
+
+    def is_expected(self, origin: int, opened_ms: int) -> bool:
+        """Return True if a region that a server opened then was among those that were read after the barrier."""
+        return opened_ms <= self.barriers.get(origin, self.until_ms + SKEW_MS)
 
     def is_covered(self, region_id: int | None) -> bool:
         """Return True if a region was created when all servers were tracked, by its id."""
@@ -328,7 +336,7 @@ def contents(
             if existing and tail.origin in existing.crashed:
                 found = {"origin": tail.origin, "seq": tail.last, "write_ms": tail.found_ms}
                 yield base | {"state": FactState.TAIL, **found}
-        if existing and is_gone and _had_content(life, existing.until_ms) and life.last:
+        if existing and is_gone and life.last and _had_content(life.last, existing):
             yield base | {"state": FactState.CONTENT, "write_ms": life.last.until_ms}
 
 
@@ -409,8 +417,8 @@ def _is_tenure(name: bytes) -> bool:
     return len(name) == _TENURE_NAME and name.startswith(_TENURE_PREFIX)
 
 
-def _had_content(life: Life, until_ms: int) -> bool:
-    return life.last is not None and life.last.holds_replicated and life.last.began_ms < until_ms
+def _had_content(last: Tenure, existing: Existing) -> bool:
+    return last.holds_replicated and existing.is_expected(last.origin, last.began_ms)
 
 
 def server(cells: Cells, role: str, tokens: Collection[bytes]) -> NewRow:

@@ -1136,6 +1136,15 @@ def test_an_old_table_that_nobody_described_is_told_also_if_a_region_of_it_is_yo
     assert ("not-described", "ns:u") in {(one.code, one.table) for one in outcome.problems}, outcome
 
 
+def test_a_table_that_nobody_described_is_told_also_if_the_clock_of_the_tools_host_is_behind() -> None:
+    """By that clock alone it would be made after the barrier, and nothing of it would be asked for."""
+    other = {**REGION, "table": "ns:u", "region": "u1", "region_id": 300_000}
+    ours = [*changed(OURS, "server", read_ms=400_000), other]
+    assert ("not-described", "ns:u") in {(one.code, one.table) for one in check(ours).problems}
+    later = changed(ours, "server", read_ms=300_000)
+    assert check(later).verdict is Verdict.COMPLETE
+
+
 def test_a_word_that_no_slave_can_record_is_told_as_such() -> None:
     outcome = check(scope=replace(HBASE, since=Baseline(20_000), offline=True))
     assert any("until FILE2 was written" in notice for notice in outcome.notices)

@@ -445,11 +445,12 @@ PASSER_BY = f"host-3.example,16020,{STARTED + 5_000}"
     ("server", "opened_ms", "window", "is_stray"),
     [
         (PASSER_BY, STARTED + 6_000, (STARTED, STARTED + 60_000), True),
+        (PASSER_BY, STARTED + 6_000, (STARTED, STARTED + 5_000 - SKEW_MS), True),
         # Known to the trackers; from before the coverage, twice; come after the cut; no coverage at all.
         (DEAD, STARTED + 6_000, (STARTED, STARTED + 60_000), False),
         (PASSER_BY, STARTED - 6_000, (STARTED, None), False),
         (PASSER_BY, STARTED + 6_000, (STARTED + 6_000, None), False),
-        (PASSER_BY, STARTED + 6_000, (STARTED, STARTED + 4_000), False),
+        (PASSER_BY, STARTED + 6_000, (STARTED, STARTED + 4_999 - SKEW_MS), False),
         (PASSER_BY, STARTED + 6_000, (None, None), False),
     ],
 )
@@ -465,6 +466,16 @@ def test_archived_wals_of_a_server_that_nobody_knows(
     for since_ms, is_left in {STARTED + 8_999: is_stray, STARTED + 9_000: False}.items():
         facts = queue_facts([summary], [CRASHED, RUNNING], PEER, window, since_ms=since_ms)
         assert bool(facts.strays) is is_left
+
+
+def test_a_server_that_nobody_knows_came_before_the_cut_also_by_a_clock_of_the_tools_host_that_is_behind() -> None:
+    """Whether it came before tells the clocks of servers, which had read the barrier's token."""
+    writers = {PASSER_BY: {"opened_ms": STARTED + 6_000, "modified_ms": STARTED + 9_000}}
+    summary = {"kind": "queue", "detail": json.dumps({**SUMMARY, "writers": writers})}
+    window = (STARTED, STARTED - 600_000)
+    for read, is_stray in ({"read_ms": STARTED + 10_000, "echoed": True}, True), ({"read_ms": STARTED + 10_000}, False):
+        strays = queue_facts([summary], [CRASHED, {**RUNNING, **read}], PEER, window).strays
+        assert bool(strays) is is_stray
 
 
 @pytest.mark.parametrize(

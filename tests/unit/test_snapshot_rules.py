@@ -30,7 +30,7 @@ from status_tool.rules.settled import settled_before
 from status_tool.sources import codec, meta, state_table
 from status_tool.sources.arrivals import Mark
 from status_tool.sources.replication_queues import Queue, Queues, Wal
-from status_tool.sources.state_table import Barrier, StateTable
+from status_tool.sources.state_table import Barrier, StateTable, StateTableSource
 from status_tool.sources.wals import Extent
 from status_tool.sources.witness_folders import WitnessStores
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
@@ -442,6 +442,21 @@ def test_rows_that_are_many_are_held_against_what_was_read_before_them(cluster: 
     cluster.before["queues"] = cluster.tables[STATE].clear
     with pytest.raises(ConnectionFailed, match="lost its rows"):
         facts(gathered(cluster, wait_s=0.0))
+
+
+def test_by_when_the_barrier_was_read_tell_the_clocks_of_the_servers(cluster: Cluster) -> None:
+    """That of the tool's host may be minutes behind theirs."""
+    later_ms = state_table.now_ms() + 600_000
+    cluster.track(OTHER, READ_MS=int64(later_ms))
+    (source,) = gathered(cluster).sources
+    assert isinstance(source, StateTableSource)
+    assert source.existing is not None
+    assert (source.existing.until_ms, source.existing.barriers.keys()) == (later_ms, {origin_id(OTHER)})
+    cluster.before["sync"] = lambda: cluster.echo(OLD, OTHER, role="r")
+    cluster.track(OLD, "r", READ_MS=int64(later_ms))
+    (source,) = gathered(cluster, SLAVE).sources
+    assert isinstance(source, StateTableSource)
+    assert source.keeping.read_ms == later_ms
 
 
 # Queues of crashed servers.

@@ -430,6 +430,16 @@ def test_regions_that_are_gone_are_known_by_the_first_bytes_of_their_names() -> 
     assert existing.beginning_with("7") == frozenset()
 
 
+@pytest.mark.parametrize(("server", "is_told"), [(1, True), (2, False), (3, True), (4, False)])
+def test_a_region_that_is_gone_was_there_by_its_servers_clock(server: int, is_told: bool) -> None:
+    """The clock of the tool's host may be minutes behind."""
+    opened_ms = 100_000 if server < 4 else 120_001
+    value = f'{{"o":1,"t":{opened_ms},"s":9,"r":["f"],"a":{{}},"b":{{"f":[1,2,0,0]}}}}'
+    existing = codec.Existing(codec.packed(["01"]), 90_000, barriers={1: 100_000, 2: 99_999})
+    found = contents(held_by(value, server=server), existing)
+    assert [row["state"] for row in found] == (["content"] if is_told else [])
+
+
 @pytest.mark.parametrize("known", [{"existing": codec.Existing(codec.packed(["00"]), 9)}, {"keeping": KEEPING_AT_9}])
 @pytest.mark.parametrize("damage", ['"s":9', '"r":["f"]', "}"])
 def test_a_tenure_that_cannot_be_read_is_not_taken_for_none(known: dict[str, Any], damage: str) -> None:
