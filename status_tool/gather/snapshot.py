@@ -256,7 +256,7 @@ class _Settled:
 
     @property
     def read_by_ms(self) -> int:
-        """When the last server had read the barrier."""
+        """Time by which the last server had read the barrier."""
         return read_by_ms(self.servers, self.barrier.issued_ms) or self.barrier.issued_ms
 
     def hosted_regions(self) -> PackedRows:
