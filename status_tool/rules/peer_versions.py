@@ -1,4 +1,4 @@
-"""Versions of a peer: whether a crashed server had loaded the present one before, independent of clocks.
+"""Versions of a peer: whether a crashed server had loaded the present one before, by versions and not by clocks.
 
 Trackers record which versions of a peer's znode were in force on their region server (docs/formats.md, `q` of the state
 table's `o` rows). A server on which the present one was in force before its last flush has put
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from status_tool.rules.peers import is_incarnation
 from status_tool.vocabulary.details import is_number, object_in
 from status_tool.vocabulary.schema import Row
 
@@ -79,5 +80,6 @@ def span_of(row: Row, peer: Mapping[str, Any]) -> Span | None:
     if not isinstance(fields, list) or len(fields) != _FIELDS or not all(map(is_number, fields)):
         return None
     # The czxid tells a peer that was removed and added again, whose znode counts its versions from 0.
-    incarnation, *span = fields
-    return Span(*span) if incarnation == peer.get("incarnation") else None
+    incarnation, *numbers = fields
+    span = Span(*numbers)
+    return span if is_incarnation(peer, incarnation, span.since_ms) else None

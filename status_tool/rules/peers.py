@@ -10,6 +10,7 @@ from typing import Any
 from status_tool.errors import StatusFileError
 from status_tool.printable import few, safe
 from status_tool.vocabulary.details import is_flag, is_number, is_text, list_of, map_of, optional, parse_detail
+from status_tool.vocabulary.header import SKEW_MS
 from status_tool.vocabulary.names import namespace_of
 from status_tool.vocabulary.outcome import NotReplicated
 
@@ -122,6 +123,16 @@ def normal_key(key: str) -> tuple[frozenset[str], str]:
     quorum, _, znode = key.partition(":/")
     hosts, _, port = quorum.rpartition(":")
     return frozenset(h if ":" in h else f"{h.strip()}:{port}" for h in hosts.split(",")), znode.rstrip("/")
+
+
+def is_incarnation(peer: Mapping[str, Any], incarnation: Any, seen_ms: int) -> bool:
+    """Return True if the peer is the one that was seen at a time, by the number of the transaction that added it.
+
+    A ZooKeeper that was made anew numbers from the beginning, and may give a peer the number that another one had.
+    """
+    created_ms: Any = peer.get("created_ms")
+    is_younger = is_number(created_ms) and seen_ms < created_ms - 2 * SKEW_MS
+    return is_number(incarnation) and bool(incarnation == peer.get("incarnation")) and not is_younger
 
 
 def feeds_replicas(peer: Mapping[str, Any]) -> bool:

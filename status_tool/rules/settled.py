@@ -1,8 +1,8 @@
 """Proofs that the queues once gave about a crashed server, as `run -m` recorded them in the server's row.
 
 A crashed server appends nothing more, and what has been shipped stays shipped: so a proof outlives later changes of the
-peer. It holds for the peer's incarnation (its znode's czxid: one that was added again may lead elsewhere), and for what
-the peer's filter let through when it was made: a table that the peer has come to ship since was not shipped then.
+peer. It holds for the peer's incarnation (`peers.is_incarnation`: one that was added again may lead elsewhere), and for
+what the peer's filter let through when it was made: a table that the peer has come to ship since was not shipped then.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from status_tool.rules.peers import is_incarnation
 from status_tool.vocabulary.details import is_number, loads, object_in
 from status_tool.vocabulary.schema import Row
 
@@ -31,9 +32,9 @@ def settled_before(row: Row, peer: Mapping[str, Any]) -> int | None:
     proof = proofs.get(str(peer["id"])) if isinstance(proofs, dict) else None
     if not isinstance(proof, dict) or not is_number(proof.get("at_ms")):
         return None
-    same_peer = is_number(proof.get("incarnation")) and proof["incarnation"] == peer.get("incarnation")
-    shipped = proof.get("filter") in ({}, _filter(peer))
-    return int(proof["at_ms"]) if same_peer and shipped else None
+    at_ms, shipped = int(proof["at_ms"]), proof.get("filter") in ({}, _filter(peer))
+    same_peer = is_incarnation(peer, proof.get("incarnation"), at_ms)
+    return at_ms if same_peer and shipped else None
 
 
 def with_proofs(detail: str | None, proofs: Mapping[str, str]) -> str | None:

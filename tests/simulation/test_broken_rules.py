@@ -90,7 +90,7 @@ def _peers_last(tracker: Recorder, token: tuple[bytes, int] | None, *, end: bool
 
 def _any_incarnation(row: Any, peer: Any, honest: Callable[..., Any] = peer_versions.span_of) -> Any:
     recorded = (json.loads(row.get("detail") or "{}").get("peers") or {}).get(peer["id"])
-    return honest(row, {**peer, "incarnation": recorded[0]} if recorded else peer)
+    return honest(row, {**peer, "incarnation": recorded[0], "created_ms": None} if recorded else peer)
 
 
 def _whatever_they_say(own: peer_versions.Span, other: peer_versions.Span) -> bool:

@@ -114,10 +114,15 @@ def test_a_change_that_all_servers_had_taken_up_before_it_started_settles_it() -
 
 
 def test_a_tracker_that_had_the_peer_in_force_settles_it() -> None:
-    """However young the peer is; and one that recorded another version does not."""
+    """However young the peer is; and one that recorded another version, or a peer of before, does not."""
     young = {**PEER, "created_ms": STARTED + 1, "modified_ms": STARTED + 2, "incarnation": 70, "version": 1}
     summary = {"kind": "queue", "detail": json.dumps(SUMMARY)}
-    for versions, drained in (((70, 0, 1, 5, 9), {7}), ((70, 0, 0, 5, 9), set[int]()), ((69, 0, 1, 5, 9), set[int]())):
+    for versions, drained in (
+        ((70, 0, 1, STARTED, 9), {7}),
+        ((70, 0, 0, STARTED, 9), set[int]()),
+        ((69, 0, 1, STARTED, 9), set[int]()),
+        ((70, 0, 1, STARTED - 60_000, 9), set[int]()),
+    ):
         crashed = {**CRASHED, "detail": json.dumps({"peers": {"1": versions}})}
         assert queue_facts([summary], [crashed, RUNNING], young).drained == drained
 
@@ -126,7 +131,7 @@ def test_a_tracker_that_had_the_peer_in_force_settles_it() -> None:
 def test_heads_of_what_a_young_peer_skipped_have_to_be_known(health: dict[str, Any], drained: set[int]) -> None:
     """Errors of the tracker do not matter where the peer was there all along: its queue had everything."""
     summary = {"kind": "queue", "detail": json.dumps(SUMMARY)}
-    crashed = {**CRASHED, "detail": json.dumps({**health, "peers": {"1": (70, 0, 1, 5, 9)}})}
+    crashed = {**CRASHED, "detail": json.dumps({**health, "peers": {"1": (70, 0, 1, STARTED, 9)}})}
     old = {**PEER, "incarnation": 70, "version": 1}
     young = {**old, "created_ms": STARTED + 1, "modified_ms": STARTED + 2}
     found = queue_facts([summary], [crashed, RUNNING], young)
@@ -505,9 +510,9 @@ def test_whose_queues_are_waited_for() -> None:
 
 def proven(peer: dict[str, Any], now: dict[str, Any]) -> QueueFacts:
     """Settled for `peer` and recorded; then judged for the peer as it is `now`, when nothing else settles it."""
-    ((row, proof),) = newly_settled([FIRST], [CRASHED, RUNNING], peer, 99)
+    ((row, proof),) = newly_settled([FIRST], [CRASHED, RUNNING], peer, STARTED)
     again = {**row, "detail": with_proofs(None, {"1": json.dumps(proof)})}
-    assert not newly_settled([FIRST], [again, RUNNING], peer, 100), "once"
+    assert not newly_settled([FIRST], [again, RUNNING], peer, STARTED + 1), "once"
     changed = {**peer, "modified_ms": STARTED + 1, **now}
     assert not queue_facts([FIRST], [CRASHED, RUNNING], changed).drained
     return queue_facts([FIRST], [again, RUNNING], changed)
@@ -527,6 +532,9 @@ def test_a_proof_is_one_for_that_peer_and_for_what_it_shipped() -> None:
     """Added again it may lead elsewhere; a table that it has come to ship since was not shipped then."""
     peer = {**PEER, "incarnation": 5}
     assert proven(peer, {"incarnation": 6}).drained == frozenset()
+    anew = {"created_ms": STARTED + 60_001}
+    assert proven(peer, anew).drained == frozenset(), "of a ZooKeeper that was made anew, which numbers alike"
+    assert proven(peer, {"created_ms": STARTED + 60_000}).drained == {7}, "clocks differ"
     narrow = {**peer, "replicate_all": False, "namespaces": ["a"]}
     assert proven(narrow, {"namespaces": ["a", "b"]}).drained == frozenset()
     assert proven(narrow, {"namespaces": [], "replicate_all": True}).drained == frozenset()
