@@ -110,7 +110,7 @@ class AskedRun:
         from status_tool.spark.lists import FullList
 
         one = self.options
-        has_master = one.master_conf or one.master_thrift
+        has_master = one.master_conf or (one.master_thrift and one.master_zookeeper)
         given = [OPTIONS[name] for name in OPTIONS if name in self.given]
         return Check(
             status_file=one.status_file,
@@ -306,7 +306,8 @@ def _refuse(mode: Mode, one: SimpleNamespace, given: frozenset[str]) -> None:
         raise UsageError("--deep does not go with -o FILE.json: the original tool's format holds no CRC32C")
     if one.rows not in (None, "all", "doubtful"):
         raise UsageError(f"--rows={one.rows}: expected --rows or --rows=all")
-    if one.rows is not None and bool(one.master_thrift) != bool(one.master_zookeeper) and not one.master_conf:
+    is_half_named = bool(one.master_thrift) != bool(one.master_zookeeper) and not one.master_conf
+    if one.rows is not None and is_half_named and given & {"master_thrift", "master_zookeeper"}:
         raise UsageError("--rows reads the master by --master-conf DIR, or --master-thrift and --master-zookeeper")
     for asked in sorted(given & {"rows", "sample", "drained"}) if one.witness else ():
         raise UsageError(

@@ -60,7 +60,7 @@ def _steps(
     yield Move(old, TOOL, f"status-tool shutdown-time record {where[old]}", "status-tool shutdown-time show: just now")
     yield from _checked_files(hops, old, new, where)
     yield Move(
-        new, TOOL, f"{paths} {old} --wait 300", f"exit code 0: all other clusters have what {old} wrote to HBase, too"
+        new, TOOL, f"{paths} {old} --wait 300", f"exit code 0: all that {old} reaches have what it wrote to HBase, too"
     )
     yield Move(new, TOOL, f"status-tool shutdown-time clear {where[new]}", "exit code 0: none counts when it is master")
     yield Move(new, BY_HAND, "start everything that writes", "rows that it writes can be read here")

@@ -131,6 +131,23 @@ def test_a_default_refuses_nothing(
         assert ("h:2" in call) == (mode is Mode.FOLLOW)
 
 
+@pytest.mark.parametrize("name", ["thrift", "zookeeper"])
+def test_half_a_master_of_a_file_refuses_no_rows(
+    name: str,
+    begun: list[str],  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is there for --follow, or not enough: FILE's digests count."""
+    monkeypatch.delenv(FILE_VARIABLE)
+    write(Path("m") / NAME, f'master-{name} = "h:2"')
+    monkeypatch.setenv(FILE_VARIABLE, f"m/{NAME}")
+    assert main(["run", "-i", "f", "--rows"]) == EXIT_ERROR
+    assert "RowsAsked(master=None, every=False)" in begun[0]
+    begun.clear()
+    assert main(["run", "-i", "f", "--rows", f"--master-{name}", "h:2"]) == EXIT_ERROR
+    assert not begun
+
+
 WATCHED = """
 from = "arriving"
 every = 60
