@@ -451,7 +451,7 @@ def test_by_when_the_barrier_was_read_tell_the_clocks_of_the_servers(cluster: Cl
     (source,) = gathered(cluster).sources
     assert isinstance(source, StateTableSource)
     assert source.existing is not None
-    assert (source.existing.until_ms, source.existing.barriers.keys()) == (later_ms, {origin_id(OTHER)})
+    assert (source.existing.until_ms, {*source.existing.barriers}) == (later_ms, {origin_id(OTHER)})
     cluster.before["sync"] = lambda: cluster.echo(OLD, OTHER, role="r")
     cluster.track(OLD, "r", READ_MS=int64(later_ms))
     (source,) = gathered(cluster, SLAVE).sources
