@@ -221,8 +221,8 @@ def _wanted(peers: Sequence[PeerFacts], slave_id: str, slave_key: str, wanted: s
         if (other := _of_this_address(peers, peer, slave_key)) is not None:
             raise StatusFileError(
                 f"peer {wanted} of the master may lead to another cluster of this one's id ({slave_id}), as its address"
-                f" {safe(str(peer.get('cluster_key')))} is not that of peer {safe(other['id'])}, which is this cluster's:"
-                " name that peer, or let both have one cluster key if they lead to one cluster"
+                f" {safe(str(peer.get('cluster_key')))} is not that of peer {safe(other['id'])}, which is"
+                " this cluster's: name that peer, or let both have one cluster key if they lead to one cluster"
             )
         return peer
     known = safe(", ".join(str(peer["id"]) for peer in peers)) or "none"
