@@ -96,7 +96,7 @@ public final class Recorder {
   /**
    * @param nanos a monotonic clock, such as System.nanoTime
    * @param segmentCopies runs the copying of segments to the spool, which lasts as long as some are pending
-   * @param files runs what reads or writes the file with the state table's mark, and what spools facts
+   * @param files runs what reads or writes the file with the state table's mark, and what spools facts or reads the spool
    */
   public Recorder(Settings settings, Connector connector, Spool spool, LongSupplier clock, LongSupplier nanos,
       Sweep.Traces traces, Executor segmentCopies, Executor files) {
@@ -105,7 +105,7 @@ public final class Recorder {
     this.connector = connector;
     this.spool = spool;
     this.observed = new ObservedState(health, clock);
-    this.drainer = new SpoolDrainer(spool, health);
+    this.drainer = new SpoolDrainer(spool, health, files);
     this.roles = new ServerRoles(clock);
     this.barrier = new Barrier(clock);
     this.sweep = new Sweep(settings, clock, traces);

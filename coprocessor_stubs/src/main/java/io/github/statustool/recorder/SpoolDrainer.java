@@ -4,6 +4,7 @@ import io.github.statustool.state.Health;
 import io.github.statustool.state.Spool;
 import io.github.statustool.state.StateStore;
 import java.io.IOException;
+import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -17,18 +18,23 @@ final class SpoolDrainer {
 
   private final Spool spool;
   private final Health health;
+  private final Executor files;
   private final AtomicBoolean running = new AtomicBoolean();
 
-  SpoolDrainer(Spool spool, Health health) {
+  SpoolDrainer(Spool spool, Health health, Executor files) {
     this.spool = spool;
     this.health = health;
+    this.files = files;
   }
 
   void drainLater(StateStore store) {
     if (running.compareAndSet(false, true)) {
-      Thread thread = new Thread(() -> drain(store), "status-tool-spool");
-      thread.setDaemon(true);
-      thread.start();
+      try {
+        files.execute(() -> drain(store));
+      } catch (Throwable t) { // no memory for a thread, too: the next flush tries again
+        running.set(false);
+        health.failedWrite("starting a thread for the spool", t);
+      }
     }
   }
 

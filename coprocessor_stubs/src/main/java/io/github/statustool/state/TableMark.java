@@ -264,8 +264,8 @@ public final class TableMark {
   private Long read() {
     try {
       return file.read();
-    } catch (IOException | RuntimeException e) {
-      health.failedWrite("reading the mark of the state table", e);
+    } catch (Throwable t) { // no memory, too: else it is not read again, and this tracker never vouches for anything
+      health.failedWrite("reading the mark of the state table", t);
       return null;
     }
   }

@@ -17,6 +17,7 @@ class TableMarkTest {
   private long now = START;
   private long inFile;
   private boolean isFileSlow;
+  private boolean isOutOfMemory;
   private int found;
   private final Health health = Fixtures.health();
   private TableMark mark = another();
@@ -24,6 +25,9 @@ class TableMarkTest {
   private final class File implements TableMark.MarkFile {
     @Override
     public long read() {
+      if (isOutOfMemory) {
+        throw new OutOfMemoryError();
+      }
       return inFile;
     }
 
@@ -55,6 +59,15 @@ class TableMarkTest {
   private void round(long later) throws IOException {
     now += later;
     round(mark);
+  }
+
+  @Test
+  void aFileThatAnErrorKeptFromBeingReadIsReadAgain() throws IOException {
+    isOutOfMemory = true;
+    assertFalse(mark.compare(store, () -> found++));
+    isOutOfMemory = false;
+    now += 1_000;
+    assertTrue(mark.compare(store, () -> found++));
   }
 
   @Test
