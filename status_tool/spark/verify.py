@@ -156,7 +156,7 @@ class Verification:
         return tuple(to_problem(finding, context) for finding in bound(run, found, limit))
 
     def drawn_regions(self) -> DataFrame:
-        """Return the regions in scope with what a picture shows alone: `table`, `region`, `start_key`, `status` and `lag_ms`."""
+        """Return what a picture shows of the regions in scope: `table`, `region`, `start_key`, `status`, `lag_ms`."""
         judged = self.regions_in_doubt.select("table", "region", "start_key", "status", "lag_ms")
         if self._evident is None:
             return judged
