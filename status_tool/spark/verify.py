@@ -149,7 +149,7 @@ class Verification:
         return tuple(to_problem(finding, context) for finding in bound(self.beside_rows, found, limit))
 
     def drawn_regions(self) -> DataFrame:
-        """Return of the regions in scope what a picture shows: `table`, `region`, `start_key`, `status`, `lag_ms`."""
+        """Return what a picture shows of the regions in scope: `table`, `region`, `start_key`, `status`, `lag_ms`."""
         judged = self.regions_in_doubt.select("table", "region", "start_key", "status", "lag_ms")
         if self._evident is None:
             return judged
