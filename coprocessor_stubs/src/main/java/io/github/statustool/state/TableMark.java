@@ -89,23 +89,23 @@ public final class TableMark {
       return false;
     }
     Long mark = reading.join();
-    if (mark == null) {
-      reading = null; // the file system is not available
+    reading = null; // read again if the store fails below: others may have raised the number in the file by then
+    if (mark == null) { // the file system is not available
       next.set(RETRY_MS);
       return false;
     }
     long stored = number(mark(store));
     seen = Math.max(stored, mark);
     checkClock();
-    if (seen != NONE) {
-      next.set(PERIOD_MS); // a new table gets its number at once
-    }
     if (stored < mark || isFileLost(stored, mark)) {
       wentBack.record();
       long above = Math.max(clock.getAsLong(), Math.max(number(mark(store)), mark) + 1);
       raise(store, mark(store), new StateRow(CoverageRow.KEY).add(CoverageRow.MARK, above, above), above);
     } else if (hasLostRows(store)) {
       wentBack.record();
+    }
+    if (seen != NONE) {
+      next.set(PERIOD_MS); // a new table gets its number at once
     }
     compared = true;
     return true;

@@ -2,6 +2,7 @@ package io.github.statustool.state;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.statustool.state.StateTable.CoverageRow;
@@ -176,5 +177,18 @@ class TableMarkTest {
     now += 20_000;
     round(another());
     assertEquals(0, found);
+  }
+
+  /** Others may have raised the number meanwhile, and all servers been restarted before the table went back. */
+  @Test
+  void theFileIsReadAgainWhereTheTableCouldNotBe() throws IOException {
+    round(0);
+    TableMark restarted = another();
+    store.down = true;
+    assertThrows(IOException.class, () -> round(restarted));
+    store.down = false;
+    inFile = START + 10;
+    round(restarted);
+    assertEquals(1, found);
   }
 }
