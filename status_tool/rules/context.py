@@ -264,10 +264,8 @@ def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], 
     # The peers in ZooKeeper are not in force then: nobody knows to whom the slave passes on the writes of its clients.
     is_elsewhere = any(peers_elsewhere(theirs["server"]))
     peers = [] if is_elsewhere else [parse_peer(row.get("detail")) for row in theirs["peer"]]
-    question = replace(
-        _question(bare, theirs["fact"], peers, past, drops_loads=settings.drops_loads),
-        read_by_ms=read_by_ms(ours["server"], bare.master.barrier_issued_ms),
-    )
+    read_ms = read_by_ms(ours["server"], bare.master.barrier_issued_ms)
+    question = _question(bare, theirs["fact"], peers, past, read_ms, drops_loads=settings.drops_loads)
     judged = judge_tables(ours["table"], theirs["table"], ages, question)
     tables = tuple(proven(table) if table.table in equal else table for table in judged)
     found = (
@@ -309,11 +307,18 @@ def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], 
 
 
 def _question(
-    bare: RunContext, facts: list[Row], peers: Sequence[PeerFacts], past: _Past, *, drops_loads: bool
+    bare: RunContext,
+    facts: list[Row],
+    peers: Sequence[PeerFacts],
+    past: _Past,
+    read_ms: int | None,
+    *,
+    drops_loads: bool,
 ) -> TableQuestion:
     return TableQuestion(
         master=bare.master,
         in_scope=bare.in_scope,
+        read_by_ms=read_ms,
         since=bare.scope.since,
         loads_from_ms=None if drops_loads else bare.queues.loads_from_ms,
         withheld=bare.queues.withheld,

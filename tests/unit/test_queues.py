@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, Self, cast
 from urllib.parse import quote
 
 import pytest
@@ -319,6 +319,15 @@ class FakeZooKeeper:
     def __init__(self, tree: dict[str, Any] | None, moves: int = 0) -> None:
         self.tree, self.moves, self.version = tree, moves, 0
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def cluster_id(self) -> str:
+        return "id"
+
     def peers(self) -> list[str]:
         return ["1"]
 
@@ -401,15 +410,6 @@ def test_peers_that_are_not_in_zookeeper_are_not_shown_by_those_of_before(
 
 class TwoPeers(FakeZooKeeper):
     """A server ships all to peer 1, and has something left for peer 2."""
-
-    def __enter__(self) -> TwoPeers:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def cluster_id(self) -> str:
-        return "id"
 
     def peers(self) -> list[Any]:
         return [Peer(name, "zk:1/hbase", True, STARTED) for name in ("1", "2")]

@@ -37,15 +37,6 @@ def test_the_doctor_finds_no_cluster_ready_whose_peers_nobody_reads(monkeypatch:
     """It took those of before for its peers, or found none; `run -i` finds no verdict of such a master complete."""
 
     class Fake(FakeZooKeeper):
-        def __enter__(self) -> Fake:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            pass
-
-        def cluster_id(self) -> str:
-            return "id"
-
         def peers(self) -> list[str]:
             return []
 

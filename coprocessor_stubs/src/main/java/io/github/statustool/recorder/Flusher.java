@@ -23,7 +23,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
-import org.apache.hadoop.hbase.util.Bytes;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -288,7 +287,7 @@ final class Flusher {
     observed.forgetFlushes();
     StoredRow coverage = store.get(CoverageRow.KEY);
     // Another value than before, also by a clock that is behind that of whoever noticed the last time.
-    long now = Math.max(clock.getAsLong(), number(coverage.value(CoverageRow.BACK_MS)) + 1);
+    long now = Math.max(clock.getAsLong(), StoredRow.number(coverage.value(CoverageRow.BACK_MS)) + 1);
     long above = mark.above(now);
     StateRow row = new StateRow(CoverageRow.KEY).add(CoverageRow.BACK_MS, now, now)
         .add(CoverageRow.MARK, above, above);
@@ -303,10 +302,6 @@ final class Flusher {
     for (ServerRole role : roles) {
       role.accept(store.get(role.key()));
     }
-  }
-
-  private static long number(byte[] stored) {
-    return stored == null ? 0 : Bytes.toLong(stored, 0);
   }
 
   /** Adds the start of each coverage that is kept, here or by others: a server that begins may not know all its roles. */

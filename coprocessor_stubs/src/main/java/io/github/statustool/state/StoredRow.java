@@ -28,6 +28,11 @@ public final class StoredRow {
     return values.get(qualifier);
   }
 
+  /** Returns the number that a value is; 0 for the value of an absent column. */
+  public static long number(byte[] value) {
+    return value == null ? 0 : Bytes.toLong(value, 0);
+  }
+
   public boolean isEmpty() {
     return values.isEmpty();
   }

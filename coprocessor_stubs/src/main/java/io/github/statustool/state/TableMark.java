@@ -94,12 +94,12 @@ public final class TableMark {
       next.set(RETRY_MS);
       return false;
     }
-    long stored = number(mark(store));
+    long stored = StoredRow.number(mark(store));
     seen = Math.max(stored, mark);
     checkClock();
     if (stored < mark || isFileLost(stored, mark)) {
       wentBack.record();
-      long above = Math.max(clock.getAsLong(), Math.max(number(mark(store)), mark) + 1);
+      long above = Math.max(clock.getAsLong(), Math.max(StoredRow.number(mark(store)), mark) + 1);
       raise(store, mark(store), new StateRow(CoverageRow.KEY).add(CoverageRow.MARK, above, above), above);
     } else if (hasLostRows(store)) {
       wentBack.record();
@@ -135,8 +135,8 @@ public final class TableMark {
       byte[] stored = mark(store);
       // Nobody has raised it since this tracker's last look, a period before by its own clock. The number itself tells
       // no time: it is in the future if some server's clock was ahead once, and nobody would raise it until then.
-      boolean isDue = number(stored) == seen;
-      seen = Math.max(seen, number(stored)); // if it is lower, the next flush finds it too low
+      boolean isDue = StoredRow.number(stored) == seen;
+      seen = Math.max(seen, StoredRow.number(stored)); // if it is lower, the next flush finds it too low
       if (isDue) {
         raise(store, wentBack, stored);
       }
@@ -145,7 +145,7 @@ public final class TableMark {
 
   /** Raises the mark. */
   private void raise(StateStore store, Finding wentBack, byte[] stored) throws IOException {
-    long mark = Math.max(clock.getAsLong(), number(stored) + 1);
+    long mark = Math.max(clock.getAsLong(), StoredRow.number(stored) + 1);
     List<byte[]> keys = keys(store);
     List<byte[]> before = new ArrayList<>();
     // Before the comparison, so that no loss in between is covered up.
@@ -161,7 +161,7 @@ public final class TableMark {
 
   /** Returns true if the table went back since this tracker last read its number. */
   public boolean isAbove(StoredRow coverage) {
-    return number(coverage.value(CoverageRow.MARK)) < seen;
+    return StoredRow.number(coverage.value(CoverageRow.MARK)) < seen;
   }
 
   /** Returns a number for a table that went back, above all that this tracker has read. */
@@ -249,15 +249,11 @@ public final class TableMark {
       in.get(key);
       keys.add(key);
     }
-    return store.get(keys).stream().anyMatch(row -> number(row.value(CoverageRow.MARK)) < mark);
+    return store.get(keys).stream().anyMatch(row -> StoredRow.number(row.value(CoverageRow.MARK)) < mark);
   }
 
   private static byte[] mark(StateStore store) throws IOException {
     return store.get(CoverageRow.KEY).value(CoverageRow.MARK);
-  }
-
-  private static long number(byte[] stored) {
-    return stored == null ? NONE : Bytes.toLong(stored, 0);
   }
 
   /** Returns null if the file could not be read. */
