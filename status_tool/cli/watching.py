@@ -138,15 +138,18 @@ class _Session:
         """End it, whatever state its JVM is in; the next round starts another one."""
         if self._is_begun:
             self._is_begun = False
-            # Apart, as a JVM may not answer any more.
-            stopping = threading.Thread(target=self._stop, daemon=True)
+            # Apart, as a JVM may not answer any more. Its end may then come when the next session has begun, which must
+            # not be among what it ends.
+            old, self._stack = self._stack, ExitStack()
+            stopping = threading.Thread(target=_stop, args=(old,), daemon=True)
             stopping.start()
             stopping.join(STOP_S)
             forget_session()
 
-    def _stop(self) -> None:
-        with suppress(Exception):
-            self._stack.close()
+
+def _stop(session: ExitStack) -> None:
+    with suppress(Exception):
+        session.close()
 
 
 class _Watcher:

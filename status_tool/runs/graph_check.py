@@ -352,9 +352,10 @@ class _Desk:
 
     def lost(self, stations: Sequence[Station]) -> dict[str, dict[str, dict[str, Holding]]]:
         """Return what others hold of clusters that could not be reached. Their streams cannot be told apart."""
-        if not self.slaves or not any(side == MASTER and self.is_live(name) for name, side in self.failures):
-            return {}
         gone = [one for one in stations if (one.name, 0) not in self.masters]
+        # Not one that did not answer in a later round alone: its own streams are known from the first.
+        if not self.slaves or not any((one.name, MASTER) in self.failures for one in gone):
+            return {}
         ids = frozenset(one.cluster_id for one in gone if one.cluster_id)
         known = frozenset(one.cluster_id for one in stations if one.cluster_id)
         with self._slave_files() as slaves, ExitStack() as opened:

@@ -11,7 +11,7 @@ import pytest
 from status_tool.clients.config import Settings
 from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.zookeeper import Peer
-from status_tool.errors import StatusFileError, UsageError
+from status_tool.errors import ConnectionFailed, StatusFileError, UsageError
 from status_tool.gather.snapshot import Snapshot
 from status_tool.rules.graph import Reach, Station
 from status_tool.runs import graph_check
@@ -150,6 +150,27 @@ def test_a_file_that_is_replaced_meanwhile_proves_nothing(
     ):
         with pytest.raises(StatusFileError, match=message):
             read()
+
+
+def test_a_cluster_that_does_not_answer_in_a_later_round_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was read as a master in the first: a cluster without a name could not be reached."""
+    answers = [Snapshot(Header(side, "sun", 5, 5), (), ()) for side in (MASTER, SLAVE)]
+
+    def read(*_: object) -> Snapshot:
+        if not answers:
+            raise ConnectionFailed("no answer")
+        return answers.pop(0)
+
+    monkeypatch.setattr(graph_check, "snapshot", read)
+    sun = NamedCluster("sun", Settings(SiteConfig({})))
+    desk = _Desk(PathsAsked((sun,), Scope()), tmp_path, lambda _: None)
+    desk.read_first()
+    assert desk.lost(desk.stations()) == {}
+    desk.read(MASTER, 1, ["sun"])
+    assert desk.failures == {("sun", MASTER): "no answer"}
+    assert desk.lost(desk.stations()) == {}
 
 
 def test_what_paths_writes_itself_is_signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

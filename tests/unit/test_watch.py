@@ -10,11 +10,12 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
@@ -415,6 +416,37 @@ def test_the_first_file_decides_for_which_size_sparks_jvm_is_set(
         os.truncate(file, size)
         _Session(None, (), tmp_path).ensure(file)
     assert asked == [True, False]
+
+
+def test_a_session_that_stops_late_does_not_end_the_next_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its JVM answered no more, and the next round has begun another one."""
+    answers, stopped = threading.Event(), list[int]()
+    numbers = iter(range(2))
+
+    @contextmanager
+    def session(*_: object, **__: object) -> Iterator[None]:
+        number = next(numbers)
+        yield
+        if number == 0:
+            answers.wait(30)
+        stopped.append(number)
+
+    monkeypatch.setattr(watching, "spark_session", session)
+    monkeypatch.setattr(watching, "forget_session", lambda: None)
+    monkeypatch.setattr(watching, "STOP_S", 0.01)
+    file = tmp_path / "master.status"
+    file.touch()
+    watched = _Session(None, (), tmp_path)
+    watched.ensure(file)
+    watched.drop()
+    (late,) = [one for one in threading.enumerate() if one.name.endswith("(_stop)")]
+    watched.ensure(file)
+    answers.set()
+    late.join(30)
+    assert stopped == [0]
+    monkeypatch.setattr(watching, "STOP_S", 30)
+    watched.drop()
+    assert stopped == [0, 1]
 
 
 SUCCEEDED = """status_tool_up{master="m",slave="s",peer="1"} 1

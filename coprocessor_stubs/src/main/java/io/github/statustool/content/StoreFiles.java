@@ -3,7 +3,9 @@ package io.github.statustool.content;
 import io.github.statustool.state.Ids;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
 import org.apache.hadoop.hbase.util.Bytes;
 
 /** The store files of one family of an open region, as hashes of their names. */
@@ -13,16 +15,27 @@ final class StoreFiles {
   private static final byte LOADED = 2;
 
   private final Map<Long, Byte> files = new HashMap<>();
+  /**
+   * Files that were compacted before the marker of their flush or load. HBase appends that marker only once compactions
+   * see the file ({@code HRegion.internalFlushCacheAndCommit} and {@code bulkLoadHFiles}), and names no file twice.
+   */
+  private final Set<Long> goneBefore = new HashSet<>(0);
 
   void add(Collection<String> names) {
     for (String name : names) {
-      files.put(hash(name),
-          StoreFileName.isLink(name) ? LINK : StoreFileName.isLoaded(name) ? LOADED : PLAIN);
+      if (!goneBefore.remove(hash(name))) {
+        files.put(hash(name),
+            StoreFileName.isLink(name) ? LINK : StoreFileName.isLoaded(name) ? LOADED : PLAIN);
+      }
     }
   }
 
   void remove(Collection<String> names) {
-    names.forEach(name -> files.remove(hash(name)));
+    for (String name : names) {
+      if (files.remove(hash(name)) == null) {
+        goneBefore.add(hash(name));
+      }
+    }
   }
 
   private static long hash(String name) {

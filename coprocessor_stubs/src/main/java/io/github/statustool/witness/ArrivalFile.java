@@ -16,14 +16,26 @@ import java.util.zip.CRC32C;
 final class ArrivalFile implements Closeable {
   private static final int HEAD = 8;
 
+  /** Brings what was written to the disk. */
+  interface Disk {
+    void force(FileChannel written) throws IOException;
+  }
+
   private final FileChannel channel;
+  private final Disk disk;
   private final ArrivalCodec codec = new ArrivalCodec();
   private final Object forcing = new Object();
   private volatile long written;
   private long forced;
+  private IOException failed;
 
   /** Creates the file, which must not exist. */
   ArrivalFile(Path file) throws IOException {
+    this(file, written -> written.force(false));
+  }
+
+  ArrivalFile(Path file, Disk disk) throws IOException {
+    this.disk = disk;
     channel = FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
   }
 
@@ -56,8 +68,17 @@ final class ArrivalFile implements Closeable {
   void force(long position) throws IOException {
     synchronized (forcing) {
       if (forced < position) {
+        // The kernel tells of a loss once: the next fsync would succeed, and acknowledge it for the threads that wait.
+        if (failed != null) {
+          throw failed;
+        }
         long reached = written;
-        channel.force(false);
+        try {
+          disk.force(channel);
+        } catch (IOException error) {
+          failed = error;
+          throw error;
+        }
         forced = reached;
       }
     }

@@ -192,6 +192,19 @@ class ContentLedgerTest {
     assertEquals(0, tenure.elsewhere);
   }
 
+  /** A file that stayed would be a change at the next opening, and hide a load that a crash keeps from being recorded. */
+  @Test
+  void aFileThatIsCompactedBeforeTheMarkerOfItsFlushOrLoadIsGone() throws IOException {
+    here.open(10, ONE);
+    here.compact(13, List.of(ONE, TWO, "abc_SeqId_11_"), THREE);
+    here.flush(14, TWO);
+    here.load(15, "abc_SeqId_11_");
+    here.write();
+    assertEquals(content(THREE), only().after.get("g"));
+    assertEquals(0, only().after.get("g").loaded);
+    assertEquals(13, only().flushed);
+  }
+
   @Test
   void aMarkerAppendedAgainChangesNothing() throws IOException {
     here.open(10, ONE);

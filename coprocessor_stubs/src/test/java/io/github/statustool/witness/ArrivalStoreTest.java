@@ -21,6 +21,7 @@ import java.util.UUID;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
@@ -103,6 +104,20 @@ class ArrivalStoreTest {
       again.keep(request(key("r1"), 13));
       assertTrue(content().get(key("r1")).containsKey(13L));
     }
+  }
+
+  @Test
+  void whatADiskHasLostIsNotThereForARequestThatWaitedForTheSame() throws IOException {
+    AtomicInteger calls = new AtomicInteger();
+    ArrivalFile file = new ArrivalFile(folder.resolve("1.log"), written -> {
+      if (calls.getAndIncrement() == 0) {
+        throw new IOException("the disk is gone");
+      }
+    });
+    long end = file.append(request(key("r1"), 1));
+    assertThrows(IOException.class, () -> file.force(end));
+    assertThrows(IOException.class, () -> file.force(end));
+    assertEquals(1, calls.get());
   }
 
   /** As without memory: the file lacks the key, and the same request, sent again, would name it by its number. */
