@@ -195,7 +195,8 @@ def _keeps_tags(servers: list[_Server]) -> bool:
     """Return True if all live servers reported the codec that keeps tags, and no server that has gone another one."""
     codecs = [(server.live, (server.settings or {}).get(_CODEC)) for server in servers]
     is_known = any(live for live, _ in codecs) and (True, None) not in codecs
-    return is_known and all(codec is None or codec.endswith(_KEEPS_TAGS) for _, codec in codecs)
+    # A server names the codecs that it had before, too.
+    return is_known and all(name.endswith(_KEEPS_TAGS) for _, codec in codecs if codec for name in codec.split(", "))
 
 
 def _names(servers: list[_Server]) -> str:

@@ -177,6 +177,8 @@ def test_tags_are_told_unless_every_server_keeps_them() -> None:
     assert "cells with tags" in notices_of(check(ours, THEIRS))
     plain = {"hbase.replication.rpc.codec": "org.apache.hadoop.hbase.codec.KeyValueCodec"}
     assert "cells with tags" in notices_of(check(ours, having(THEIRS, plain)))
+    changed = {key: f"{codec}, {WITH_TAGS[key]}" for key, codec in plain.items()}
+    assert "cells with tags" in notices_of(check(ours, having(THEIRS, changed)))
     gone = having([{**THEIRS[0], "server": "old,1,1", "live": False, "final_ms": 20_000}], plain)
     assert "cells with tags" in notices_of(check(ours, [*theirs, *gone]))
 

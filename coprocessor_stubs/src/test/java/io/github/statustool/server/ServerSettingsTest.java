@@ -5,9 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.statustool.state.Health;
+import io.github.statustool.state.Settings;
 import io.github.statustool.streams.Fixtures;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.HBaseConfiguration;
+import org.apache.hadoop.hbase.coprocessor.ReadOnlyConfiguration;
 import org.junit.jupiter.api.Test;
 
 class ServerSettingsTest {
@@ -16,6 +18,10 @@ class ServerSettingsTest {
   private static final String CODEC =
       "\"hbase.replication.rpc.codec\":\"org.apache.hadoop.hbase.codec.KeyValueCodecWithTags\"}";
 
+  private String json() {
+    return new ServerSettings(conf, new Settings(conf)).json();
+  }
+
   @Test
   void hbasesOwnSettingsAndOursAreNotWorthAWord() {
     conf.set("hbase.coprocessor.wal.classes", "io.github.statustool.WriteTimeTracker");
@@ -23,8 +29,9 @@ class ServerSettingsTest {
     conf.set("hbase.coprocessor.region.classes", "org.apache.hadoop.hbase.security.access.AccessController");
     conf.set("hbase.replication.sink.service", "org.apache.hadoop.hbase.replication.ReplicationSinkServiceImpl");
     conf.set("hbase.replication.drop.on.deleted.columnfamily", "false");
-    assertEquals("{" + CODEC, ServerSettings.json(conf));
-    assertNull(ServerSettings.json(new Configuration(false)));
+    assertEquals("{" + CODEC, json());
+    Configuration empty = new Configuration(false);
+    assertNull(new ServerSettings(empty, new Settings(empty)).json());
   }
 
   @Test
@@ -39,15 +46,15 @@ class ServerSettingsTest {
         + "\"hbase.replicationtable.unstamped.entries\":\"true\","
         + "\"hbase.coprocessor.wal.classes\":\"com.x.Wal\",\"hbase.coprocessor.user.region.classes\":\"com.x.Index, com.x.Audit\","
         + "\"hbase.replication.sink.walentrysinkfilter\":\"com.x.Filter\","
-        + CODEC, ServerSettings.json(conf));
+        + CODEC, json());
   }
 
   @Test
   void whichEntriesAreRecordedOneByOneIsTold() {
     conf.set("hbase.replicationtable.unstamped.entries", " All");
-    assertTrue(ServerSettings.json(conf).contains("\"hbase.replicationtable.unstamped.entries\":\"all\""));
+    assertTrue(json().contains("\"hbase.replicationtable.unstamped.entries\":\"all\""));
     conf.set("hbase.replicationtable.unstamped.entries", "some");
-    assertEquals("{" + CODEC, ServerSettings.json(conf));
+    assertEquals("{" + CODEC, json());
   }
 
   @Test
@@ -63,7 +70,7 @@ class ServerSettingsTest {
         + "\"hbase.hstore.defaultengine.compactor.class\":\"com.x.Compactor\","
         + "\"hbase.hstore.defaultengine.storeflusher.class\":\"com.x.Flusher\","
         + "\"hbase.regionserver.memstore.class\":\"com.x.MemStore\"," + CODEC,
-        ServerSettings.json(conf));
+        json());
     conf.set("replication.replicationsource.implementation",
         "org.apache.hadoop.hbase.replication.regionserver.ReplicationSource");
     conf.set("hbase.hregion.impl", "org.apache.hadoop.hbase.regionserver.HRegion");
@@ -73,21 +80,48 @@ class ServerSettingsTest {
     conf.set("hbase.hstore.defaultengine.storeflusher.class",
         "org.apache.hadoop.hbase.regionserver.DefaultStoreFlusher");
     conf.set("hbase.regionserver.memstore.class", "org.apache.hadoop.hbase.regionserver.CompactingMemStore");
-    assertEquals("{" + CODEC, ServerSettings.json(conf));
+    assertEquals("{" + CODEC, json());
   }
 
   @Test
   void peersThatAreNotKeptInZooKeeperAreTold() {
     conf.set("hbase.replication.peer.storage.impl", "filesystem");
-    assertEquals("{\"hbase.replication.peer.storage.impl\":\"filesystem\"," + CODEC, ServerSettings.json(conf));
+    assertEquals("{\"hbase.replication.peer.storage.impl\":\"filesystem\"," + CODEC, json());
     conf.set("hbase.replication.peer.storage.impl", "ZooKeeper");
-    assertEquals("{" + CODEC, ServerSettings.json(conf));
+    assertEquals("{" + CODEC, json());
+  }
+
+  /** HBase 2.6 takes a copy of the peers into use by {@code update_config} (HBASE-27806); ZooKeeper's go stale then. */
+  @Test
+  void peersThatMoveWhileTheServerRunsAreTold() {
+    ServerSettings settings = new ServerSettings(new ReadOnlyConfiguration(conf), new Settings(conf));
+    assertEquals("{" + CODEC, settings.json());
+    conf.set("hbase.replication.peer.storage.impl", "filesystem");
+    assertEquals("{\"hbase.replication.peer.storage.impl\":\"filesystem\"," + CODEC, settings.json());
+    conf.unset("hbase.replication.peer.storage.impl");
+    assertEquals("{" + CODEC, settings.json());
+  }
+
+  @Test
+  void whatIsSetWhileTheServerRunsIsToldAndStays() {
+    ServerSettings settings = new ServerSettings(new ReadOnlyConfiguration(conf), new Settings(conf));
+    assertEquals("{" + CODEC, settings.json());
+    conf.set("hbase.replication.drop.on.deleted.columnfamily", "true");
+    conf.set("hbase.coprocessor.region.classes", "com.x.Index");
+    settings.json();
+    conf.unset("hbase.replication.drop.on.deleted.columnfamily");
+    conf.set("hbase.coprocessor.region.classes", "com.x.Audit,com.x.Index");
+    conf.set("hbase.replication.rpc.codec", "com.x.Codec");
+    conf.set("hbase.replicationtable.unstamped.entries", "true");
+    assertEquals("{\"hbase.replication.drop.on.deleted.columnfamily\":\"true\","
+        + "\"hbase.coprocessor.region.classes\":\"com.x.Index, com.x.Audit\",\"hbase.replication.rpc.codec\":"
+        + "\"org.apache.hadoop.hbase.codec.KeyValueCodecWithTags, com.x.Codec\"}", settings.json());
   }
 
   @Test
   void aServerWithoutAWriteAheadLogIsTold() {
     conf.set("hbase.regionserver.hlog.enabled", "false");
-    assertEquals("{\"hbase.regionserver.hlog.enabled\":\"false\"," + CODEC, ServerSettings.json(conf));
+    assertEquals("{\"hbase.regionserver.hlog.enabled\":\"false\"," + CODEC, json());
   }
 
   @Test
@@ -95,13 +129,13 @@ class ServerSettingsTest {
     conf.set("hbase.replication.rpc.codec", "${hbase.a}");
     conf.set("hbase.a", "${hbase.b}x");
     conf.set("hbase.b", "${hbase.a}");
-    assertTrue(ServerSettings.json(conf).contains("unreadable"), ServerSettings.json(conf));
+    assertTrue(json().contains("unreadable"), json());
   }
 
   @Test
   void theServersRowTellsThem() {
     Health health = Fixtures.health();
-    health.serverSettings("{\"a\":\"b\"}");
+    health.serverSettings(() -> "{\"a\":\"b\"}");
     assertEquals("{\"failed_writes\":0,\"pending\":2,\"errors\":0,\"peers\":{},\"settings\":{\"a\":\"b\"}}",
         health.json(2, "{}"));
   }
