@@ -30,8 +30,11 @@ _OWN_CODE = {
         "hbase.hstore.engine.class",
         "hbase.hstore.defaultengine.compactor.class",
         "hbase.hstore.defaultengine.storeflusher.class",
+        "hbase.hstore.mobengine.compactor.class",
         "hbase.regionserver.memstore.class",
         "hbase.regionserver.hlog.enabled",
+        "hbase.wal.provider",
+        "hbase.wal.regiongrouping.delegate.provider",
         "unreadable",
     ),
 }
@@ -42,7 +45,7 @@ _COPROCESSORS = (
     "hbase.coprocessor.region.classes",
     "hbase.coprocessor.user.region.classes",
 )
-_SKIPS_ERRORS = ("hbase.hlog.split.skip.errors", "hbase.hregion.edits.replay.skip.errors")
+_SKIPS_ERRORS = ("hbase.hlog.split.skip.errors", "hbase.hregion.edits.replay.skip.errors", "hbase.skip.errors")
 _CODEC = "hbase.replication.rpc.codec"
 _KEEPS_TAGS = "WithTags"
 SINGLE_ENTRIES = "hbase.replicationtable.unstamped.entries"

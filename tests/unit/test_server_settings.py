@@ -56,6 +56,9 @@ def notices_of(outcome: Outcome) -> str:
         ("slave", "hbase.hstore.defaultengine.compactor.class"),
         ("slave", "hbase.hstore.defaultengine.storeflusher.class"),
         ("slave", "hbase.regionserver.memstore.class"),
+        ("slave", "hbase.hstore.mobengine.compactor.class"),
+        ("slave", "hbase.wal.provider"),
+        ("slave", "hbase.wal.regiongrouping.delegate.provider"),
         ("master", "hbase.replication.source.service"),
         ("master", "hbase.hregion.impl"),
     ],
@@ -97,6 +100,8 @@ def test_coprocessors_and_skipped_errors_are_told() -> None:
     assert "run on the master's region servers" in notices_of(outcome)
     assert "hbase.coprocessor.user.region.classes: com.x.Index (a,1,1)" in notices_of(outcome)
     assert "hbase.hlog.split.skip.errors is true on the slave (a,1,1)" in notices_of(outcome)
+    former = check(theirs=having(THEIRS, {"hbase.skip.errors": "true"}))
+    assert "hbase.skip.errors is true on the slave (a,1,1)" in notices_of(former)
     assert "region servers" not in notices_of(check())
 
 

@@ -11,11 +11,13 @@ import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.coprocessor.CoprocessorHost;
+import org.apache.hadoop.hbase.mob.MobStoreEngine;
 import org.apache.hadoop.hbase.regionserver.DefaultStoreEngine;
 import org.apache.hadoop.hbase.regionserver.HStore;
 import org.apache.hadoop.hbase.regionserver.StoreEngine;
 import org.apache.hadoop.hbase.replication.regionserver.HBaseInterClusterReplicationEndpoint;
 import org.apache.hadoop.hbase.replication.regionserver.WALEntrySinkFilter;
+import org.apache.hadoop.hbase.wal.RegionGroupingProvider;
 import org.apache.hadoop.hbase.wal.WALFactory;
 import org.apache.hadoop.hbase.wal.WALSplitter;
 import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
@@ -39,7 +41,11 @@ public final class ServerSettings {
   private static final List<String> SWITCHES = List.of(
       HBaseInterClusterReplicationEndpoint.REPLICATION_DROP_ON_DELETED_COLUMN_FAMILY_KEY,
       WALSplitter.SPLIT_SKIP_ERRORS_KEY,
-      HConstants.HREGION_EDITS_REPLAY_SKIP_ERRORS);
+      HConstants.HREGION_EDITS_REPLAY_SKIP_ERRORS,
+      "hbase.skip.errors"); // a former name of the one before, which HRegion still reads
+  /** A class that HBase's documentation does not name: it has the trackers' hooks, and neither calls them nor logs. */
+  private static final String NO_LOG = "org.apache.hadoop.hbase.wal.DisabledWALProvider";
+  private static final List<String> LOGS = List.of(WALFactory.WAL_PROVIDER, RegionGroupingProvider.DELEGATE_PROVIDER);
   private static final List<String> CLASSES = List.of(
       CoprocessorHost.WAL_COPROCESSOR_CONF_KEY,
       CoprocessorHost.REGIONSERVER_COPROCESSOR_CONF_KEY,
@@ -53,6 +59,7 @@ public final class ServerSettings {
       StoreEngine.STORE_ENGINE_CLASS_KEY,
       DefaultStoreEngine.DEFAULT_COMPACTOR_CLASS_KEY,
       DefaultStoreEngine.DEFAULT_STORE_FLUSHER_CLASS_KEY,
+      MobStoreEngine.MOB_COMPACTOR_CLASS_KEY,
       HStore.MEMSTORE_CLASS_NAME);
   private static final String HBASE_PACKAGE = "org.apache.hadoop.hbase.";
   private static final String OWN_PACKAGE = "io.github.statustool.";
@@ -79,6 +86,7 @@ public final class ServerSettings {
       addSingleEntries(json);
       // Without a write-ahead log a crash loses what the server has acknowledged.
       add(json, WALFactory.WAL_ENABLED, conf.getBoolean(WALFactory.WAL_ENABLED, true) ? List.of() : List.of("false"));
+      LOGS.forEach(key -> add(json, key, otherLogs(key)));
       addPeerStorage(json);
       CLASSES.forEach(key -> add(json, key, others(key)));
       // HBase's own too: it determines whether replication keeps tags.
@@ -111,6 +119,13 @@ public final class ServerSettings {
     if (!storage.equalsIgnoreCase(PEERS_IN_ZOOKEEPER)) {
       json.addProperty(PEER_STORAGE, storage);
     }
+  }
+
+  /** Returns a provider of write-ahead logs if it is none of HBase's, which have names without a dot, too. */
+  private List<String> otherLogs(String key) {
+    String provider = conf.getTrimmed(key, "");
+    boolean isKnown = !provider.contains(".") || (provider.startsWith(HBASE_PACKAGE) && !provider.equals(NO_LOG));
+    return isKnown ? List.of() : List.of(provider);
   }
 
   /** Returns classes that are neither HBase's nor ours. HBase reads {@code class|priority|path}, between commas. */

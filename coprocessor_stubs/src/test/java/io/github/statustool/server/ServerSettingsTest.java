@@ -41,9 +41,10 @@ class ServerSettingsTest {
     conf.set("hbase.replication.sink.walentrysinkfilter", "com.x.Filter");
     conf.set("hbase.replication.drop.on.deleted.columnfamily", "true");
     conf.set("hbase.hlog.split.skip.errors", "true");
+    conf.set("hbase.skip.errors", "true");
     conf.set("hbase.replicationtable.unstamped.entries", "true");
     assertEquals("{\"hbase.replication.drop.on.deleted.columnfamily\":\"true\",\"hbase.hlog.split.skip.errors\":\"true\","
-        + "\"hbase.replicationtable.unstamped.entries\":\"true\","
+        + "\"hbase.skip.errors\":\"true\"," + "\"hbase.replicationtable.unstamped.entries\":\"true\","
         + "\"hbase.coprocessor.wal.classes\":\"com.x.Wal\",\"hbase.coprocessor.user.region.classes\":\"com.x.Index, com.x.Audit\","
         + "\"hbase.replication.sink.walentrysinkfilter\":\"com.x.Filter\","
         + CODEC, json());
@@ -64,11 +65,13 @@ class ServerSettingsTest {
     conf.set("hbase.hstore.engine.class", "com.x.Engine");
     conf.set("hbase.hstore.defaultengine.compactor.class", "com.x.Compactor");
     conf.set("hbase.hstore.defaultengine.storeflusher.class", "com.x.Flusher");
+    conf.set("hbase.hstore.mobengine.compactor.class", "com.x.MobCompactor");
     conf.set("hbase.regionserver.memstore.class", "com.x.MemStore");
     assertEquals("{\"replication.replicationsource.implementation\":\"com.x.Source\","
         + "\"hbase.hregion.impl\":\"com.x.Region\",\"hbase.hstore.engine.class\":\"com.x.Engine\","
         + "\"hbase.hstore.defaultengine.compactor.class\":\"com.x.Compactor\","
         + "\"hbase.hstore.defaultengine.storeflusher.class\":\"com.x.Flusher\","
+        + "\"hbase.hstore.mobengine.compactor.class\":\"com.x.MobCompactor\","
         + "\"hbase.regionserver.memstore.class\":\"com.x.MemStore\"," + CODEC,
         json());
     conf.set("replication.replicationsource.implementation",
@@ -79,6 +82,7 @@ class ServerSettingsTest {
         "org.apache.hadoop.hbase.regionserver.compactions.DefaultCompactor");
     conf.set("hbase.hstore.defaultengine.storeflusher.class",
         "org.apache.hadoop.hbase.regionserver.DefaultStoreFlusher");
+    conf.set("hbase.hstore.mobengine.compactor.class", "org.apache.hadoop.hbase.mob.DefaultMobStoreCompactor");
     conf.set("hbase.regionserver.memstore.class", "org.apache.hadoop.hbase.regionserver.CompactingMemStore");
     assertEquals("{" + CODEC, json());
   }
@@ -122,6 +126,22 @@ class ServerSettingsTest {
   void aServerWithoutAWriteAheadLogIsTold() {
     conf.set("hbase.regionserver.hlog.enabled", "false");
     assertEquals("{\"hbase.regionserver.hlog.enabled\":\"false\"," + CODEC, json());
+  }
+
+  /** HBase's class that keeps no log can be named as well, and a crash loses as much. */
+  @Test
+  void aProviderOfWriteAheadLogsThatIsNoneOfHBasesIsTold() {
+    String none = "org.apache.hadoop.hbase.wal.DisabledWALProvider";
+    conf.set("hbase.wal.provider", none);
+    assertEquals("{\"hbase.wal.provider\":\"" + none + "\"," + CODEC, json());
+    conf.set("hbase.wal.provider", "multiwal");
+    assertEquals("{" + CODEC, json());
+    conf.set("hbase.wal.regiongrouping.delegate.provider", none);
+    assertEquals("{\"hbase.wal.regiongrouping.delegate.provider\":\"" + none + "\"," + CODEC, json());
+    conf.set("hbase.wal.regiongrouping.delegate.provider", "org.apache.hadoop.hbase.wal.FSHLogProvider");
+    assertEquals("{" + CODEC, json());
+    conf.set("hbase.wal.provider", "com.x.LogProvider");
+    assertEquals("{\"hbase.wal.provider\":\"com.x.LogProvider\"," + CODEC, json());
   }
 
   @Test
