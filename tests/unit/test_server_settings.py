@@ -184,6 +184,9 @@ def test_tags_are_told_unless_every_server_keeps_them() -> None:
     assert "cells with tags" in notices_of(check(ours, having(THEIRS, plain)))
     changed = {key: f"{codec}, {WITH_TAGS[key]}" for key, codec in plain.items()}
     assert "cells with tags" in notices_of(check(ours, having(THEIRS, changed)))
+    labelled = described(having(OURS, {**WITH_TAGS, "labels": "true"}), tagged_ms=5_000)
+    assert "cells with tags" in notices_of(check(labelled, theirs))
+    assert "cells with tags" not in notices_of(check(labelled, having(THEIRS, {**WITH_TAGS, "labels": "true"})))
     gone = having([{**THEIRS[0], "server": "old,1,1", "live": False, "final_ms": 20_000}], plain)
     assert "cells with tags" in notices_of(check(ours, [*theirs, *gone]))
 

@@ -17,6 +17,7 @@ import org.apache.hadoop.hbase.regionserver.HStore;
 import org.apache.hadoop.hbase.regionserver.StoreEngine;
 import org.apache.hadoop.hbase.replication.regionserver.HBaseInterClusterReplicationEndpoint;
 import org.apache.hadoop.hbase.replication.regionserver.WALEntrySinkFilter;
+import org.apache.hadoop.hbase.security.visibility.VisibilityController;
 import org.apache.hadoop.hbase.wal.RegionGroupingProvider;
 import org.apache.hadoop.hbase.wal.WALFactory;
 import org.apache.hadoop.hbase.wal.WALSplitter;
@@ -35,6 +36,8 @@ public final class ServerSettings {
   /** {@code ReplicationStorageFactory.REPLICATION_PEER_STORAGE_IMPL}, which HBase has since 2.6. */
   private static final String PEER_STORAGE = "hbase.replication.peer.storage.impl";
   private static final String PEERS_IN_ZOOKEEPER = "zookeeper";
+  /** No setting, but a class of HBase's: a delete with a label takes away cells of other labels where it does not run. */
+  private static final String LABELS = "labels";
   private static final String CODEC = HConstants.REPLICATION_CODEC_CONF_KEY;
   /** A literal in HBase's {@code ReplicationSourceFactory}. */
   private static final String SOURCE = "replication.replicationsource.implementation";
@@ -89,6 +92,7 @@ public final class ServerSettings {
       LOGS.forEach(key -> add(json, key, otherLogs(key)));
       addPeerStorage(json);
       CLASSES.forEach(key -> add(json, key, others(key)));
+      add(json, LABELS, hasLabels() ? List.of("true") : List.of());
       // HBase's own too: it determines whether replication keeps tags.
       add(json, CODEC, conf.getTrimmedStringCollection(CODEC));
     } catch (RuntimeException e) {
@@ -119,6 +123,11 @@ public final class ServerSettings {
     if (!storage.equalsIgnoreCase(PEERS_IN_ZOOKEEPER)) {
       json.addProperty(PEER_STORAGE, storage);
     }
+  }
+
+  private boolean hasLabels() {
+    return conf.getTrimmedStringCollection(CoprocessorHost.REGION_COPROCESSOR_CONF_KEY).stream()
+        .anyMatch(name -> name.startsWith(VisibilityController.class.getName()));
   }
 
   /** Returns a provider of write-ahead logs if it is none of HBase's, which have names without a dot, too. */

@@ -145,6 +145,13 @@ class ServerSettingsTest {
   }
 
   @Test
+  void visibilityLabelsAreTold() {
+    conf.set("hbase.coprocessor.region.classes", "org.apache.hadoop.hbase.security.access.AccessController,"
+        + " org.apache.hadoop.hbase.security.visibility.VisibilityController|5");
+    assertEquals("{\"labels\":\"true\"," + CODEC, json());
+  }
+
+  @Test
   void aConfigurationThatCannotBeReadIsToldAndFailsNothing() {
     conf.set("hbase.replication.rpc.codec", "${hbase.a}");
     conf.set("hbase.a", "${hbase.b}x");
