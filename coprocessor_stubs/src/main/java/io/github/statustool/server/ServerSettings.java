@@ -85,6 +85,7 @@ public final class ServerSettings {
   public synchronized String json() {
     JsonObject json = new JsonObject();
     try {
+      own.watchLoads(conf);
       SWITCHES.forEach(key -> add(json, key, conf.getBoolean(key, false) ? List.of("true") : List.of()));
       addSingleEntries(json);
       // Without a write-ahead log a crash loses what the server has acknowledged.

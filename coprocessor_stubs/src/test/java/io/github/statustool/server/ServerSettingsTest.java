@@ -1,6 +1,7 @@
 package io.github.statustool.server;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -9,6 +10,7 @@ import io.github.statustool.state.Settings;
 import io.github.statustool.streams.Fixtures;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.HBaseConfiguration;
+import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.coprocessor.ReadOnlyConfiguration;
 import org.junit.jupiter.api.Test;
 
@@ -142,6 +144,21 @@ class ServerSettingsTest {
     assertEquals("{" + CODEC, json());
     conf.set("hbase.wal.provider", "com.x.LogProvider");
     assertEquals("{\"hbase.wal.provider\":\"com.x.LogProvider\"," + CODEC, json());
+  }
+
+  /** A region that was opened meanwhile goes on without HBase's observer that notes them in hfile-refs. */
+  @Test
+  void bulkLoadsAreNotNotedAnyMoreOnceTheirReplicationWasSwitchedOff() {
+    conf.setBoolean(HConstants.REPLICATION_BULKLOAD_ENABLE_KEY, true);
+    Settings own = new Settings(conf);
+    ServerSettings settings = new ServerSettings(new ReadOnlyConfiguration(conf), own);
+    settings.json();
+    assertTrue(own.loadsAreNoted());
+    conf.setBoolean(HConstants.REPLICATION_BULKLOAD_ENABLE_KEY, false);
+    settings.json();
+    conf.setBoolean(HConstants.REPLICATION_BULKLOAD_ENABLE_KEY, true);
+    settings.json();
+    assertFalse(own.loadsAreNoted());
   }
 
   @Test
