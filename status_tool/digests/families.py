@@ -15,7 +15,7 @@ from status_tool.digests.digest import FOREVER, Family
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.gather.snapshot import peer_rows
 from status_tool.printable import iso
-from status_tool.rules.descriptors import TTL_FOREVER
+from status_tool.rules.descriptors import TTL_FOREVER, time_to_live
 from status_tool.rules.peers import PeerFacts, leads_to, parse_peer, shipped, ships
 from status_tool.sources import meta
 from status_tool.sources.state_table import StateTable, now_ms
@@ -171,7 +171,7 @@ def comparable(
     for name in names:
         ours = master.tables[table][name]
         theirs = slave.tables.get(table, {}).get(name, ours)
-        ttl = min(ours["ttl"], theirs["ttl"])
+        ttl = min(time_to_live(ours["ttl"]), time_to_live(theirs["ttl"]))
         expires |= ttl != TTL_FOREVER
         # HBase never stops returning what MIN_VERSIONS keeps, however old it is.
         is_bounded = ttl != TTL_FOREVER and not (ours["min_versions"] or theirs["min_versions"])

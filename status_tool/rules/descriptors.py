@@ -32,6 +32,14 @@ class Compared:
     """True if both sides recorded more than the replication scope."""
 
 
+def time_to_live(ttl: int) -> int:
+    """Return a TTL in seconds, FOREVER for -1: HBase takes both for that (`HStore.determineTTLFromFamily`).
+
+    It lets -1 in where `hbase.table.sanity.checks` is off.
+    """
+    return TTL_FOREVER if ttl == -1 else ttl
+
+
 @dataclass(frozen=True, slots=True)
 class _Setting:
     key: str
@@ -42,17 +50,20 @@ class _Setting:
 
     def of(self, family: Any) -> Any:
         """Its value in a family's descriptor; None if it is not recorded."""
-        value = family.get(self.key) if isinstance(family, dict) else None
-        return value if self.is_valid(value) else None
+        value: Any = family.get(self.key) if isinstance(family, dict) else None
+        if not self.is_valid(value):
+            return None
+        return time_to_live(value) if self.key == "ttl" else value
 
     def shown(self, value: Any) -> str:
         return "FOREVER" if self.key == "ttl" and value >= TTL_FOREVER else str(value)
 
 
+_TTL = _Setting("ttl", "TTL", is_number, int)
 _SETTINGS = (
     _Setting("versions", "VERSIONS", is_number, int),
     _Setting("min_versions", "MIN_VERSIONS", is_number, int),
-    _Setting("ttl", "TTL", is_number, int),
+    _TTL,
     _Setting("keep_deleted", "KEEP_DELETED_CELLS", lambda value: value in _KEPT_DELETES, _KEPT_DELETES.index),
     _Setting("new_version_behavior", "NEW_VERSION_BEHAVIOR", is_flag, int),
     _Setting("mob", "IS_MOB", is_flag, int),
@@ -162,7 +173,8 @@ def _is_less(setting: _Setting, master: Any, slave: Any, theirs: Any) -> bool:
     if setting.key == "new_version_behavior":
         # Any difference may show: it decides which puts a delete hides (`NewVersionBehaviorTracker`).
         return bool(master != slave)
-    never_expires = is_number(theirs.get("ttl")) and theirs["ttl"] >= TTL_FOREVER
+    ttl = _TTL.of(theirs)
+    never_expires = ttl is not None and ttl >= TTL_FOREVER
     return setting.rank(slave) < setting.rank(master) and not (setting.key == "min_versions" and never_expires)
 
 

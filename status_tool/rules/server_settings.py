@@ -30,8 +30,11 @@ _OWN_CODE = {
         "hbase.hstore.engine.class",
         "hbase.hstore.defaultengine.compactor.class",
         "hbase.hstore.defaultengine.storeflusher.class",
+        "hbase.hstore.mobengine.compactor.class",
         "hbase.regionserver.memstore.class",
         "hbase.regionserver.hlog.enabled",
+        "hbase.wal.provider",
+        "hbase.wal.regiongrouping.delegate.provider",
         "unreadable",
     ),
 }
@@ -42,9 +45,11 @@ _COPROCESSORS = (
     "hbase.coprocessor.region.classes",
     "hbase.coprocessor.user.region.classes",
 )
-_SKIPS_ERRORS = ("hbase.hlog.split.skip.errors", "hbase.hregion.edits.replay.skip.errors")
+_SKIPS_ERRORS = ("hbase.hlog.split.skip.errors", "hbase.hregion.edits.replay.skip.errors", "hbase.skip.errors")
 _CODEC = "hbase.replication.rpc.codec"
 _KEEPS_TAGS = "WithTags"
+_LABELS = "labels"
+"""Key of servers with HBase's VisibilityController. Where it is missing, a delete takes away cells of other labels."""
 SINGLE_ENTRIES = "hbase.replicationtable.unstamped.entries"
 """Setting of a slave's tracker, which then records entries without a stamp one by one."""
 ALL_ENTRIES = "all"
@@ -70,7 +75,7 @@ class ServerSettings:
     drops_loads: bool = False
     """True if markers of bulk loads may have been dropped on the way."""
     keeps_tags: bool = False
-    """True if all servers are known to ship and to take cells with their tags."""
+    """True if all servers are known to ship and to take cells with their tags, and to heed labels, or none does."""
 
 
 def judge_settings(ours: Iterable[Row], theirs: Iterable[Row], since_ms: int | None) -> ServerSettings:
@@ -192,10 +197,16 @@ def loads_notice(where: str) -> str:
 
 
 def _keeps_tags(servers: list[_Server]) -> bool:
-    """Return True if all live servers reported the codec that keeps tags, and no server that has gone another one."""
+    """Return True if all live servers reported the codec that keeps tags, and no server that has gone another one.
+
+    A label's tag tells nothing where only some of them heed labels.
+    """
+    if len({bool((server.settings or {}).get(_LABELS)) for server in servers if server.live}) > 1:
+        return False
     codecs = [(server.live, (server.settings or {}).get(_CODEC)) for server in servers]
     is_known = any(live for live, _ in codecs) and (True, None) not in codecs
-    return is_known and all(codec is None or codec.endswith(_KEEPS_TAGS) for _, codec in codecs)
+    # A server names the codecs that it had before, too.
+    return is_known and all(name.endswith(_KEEPS_TAGS) for _, codec in codecs if codec for name in codec.split(", "))
 
 
 def _names(servers: list[_Server]) -> str:

@@ -75,6 +75,15 @@ def test_a_slave_that_keeps_less_is_not_complete_until_that_is_accepted(theirs: 
     assert judged(theirs, TABLE, "ns:other").verdict is Verdict.UNVERIFIABLE
 
 
+def test_a_time_to_live_of_minus_one_is_none() -> None:
+    """HBase takes it for FOREVER, and less than any other number would be less of it."""
+    forever, endless = slave({"ttl": TTL_FOREVER, "min_versions": 0}), slave({"ttl": -1, "min_versions": 0})
+    words = "TTL of family f is 86400 on the slave, FOREVER on the master"
+    assert words in only(judged(slave({"min_versions": 0}), endless)).detail
+    assert not any("differs" in notice for notice in judged(endless, forever).notices)
+    assert judged(endless, slave({"min_versions": 1, "ttl": TTL_FOREVER})).verdict is Verdict.COMPLETE
+
+
 @pytest.mark.parametrize(("theirs", "words"), OTHER)
 def test_what_differs_otherwise_is_told(theirs: dict[str, Any], words: str) -> None:
     """No alarm."""
@@ -300,6 +309,8 @@ def test_a_family_that_was_added_since_the_trackers_wrote_is_not_described() -> 
         ([3, 0, 2**31 - 1, 0, 0, 1], [1, 0, 2**31 - 1, 0, 0, 1], False),
         ([3, 0, 60, 0, 0, 1], [3, 0, 2**31 - 1, 0, 0, 1], True),
         ([3, 0, 2**31 - 1, 0, 0, 1], [3, 0, 60, 0, 0, 1], False),
+        ([3, 0, 60, 0, 0, 1], [3, 0, -1, 0, 0, 1], True),
+        ([3, 0, -1, 0, 0, 1], [3, 0, 60, 0, 0, 1], False),
         ([3, 1, 60, 0, 0, 1], [3, 2, 60, 0, 0, 1], True),
         ([3, 0, 2**31 - 1, 0, 0, 1], [3, 2, 2**31 - 1, 0, 0, 1], False),
         ([3, 0, 60, 0, 0, 1], [3, 0, 60, 1, 0, 1], True),

@@ -54,6 +54,13 @@ def test_cells_that_may_outlive_their_ttl_are_left_out() -> None:
     assert 0 <= left_out < 60_000
 
 
+@pytest.mark.parametrize(("ours", "theirs"), [(-1, -1), (-1, TTL_FOREVER), (TTL_FOREVER, -1)])
+def test_cells_that_never_expire_are_compared_whatever_says_so(ours: int, theirs: int) -> None:
+    """HBase takes -1 for FOREVER: as an age it would leave out all cells, and nothing is equal to nothing."""
+    how = comparable(cluster(f={**PLAIN, "ttl": ours}), cluster(f={**PLAIN, "ttl": theirs}), "t", ["f"], ())
+    assert (how.families, how.horizon_ms) == ({b"f": Family(3, FOREVER)}, None)
+
+
 @pytest.mark.parametrize(("ours", "theirs"), [(1, 1), (1, 0), (0, 1)])
 def test_what_min_versions_keeps_is_compared_however_old_it_is(ours: int, theirs: int) -> None:
     """HBase never stops returning it, so that a slave without it has lost rows."""

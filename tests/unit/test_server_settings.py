@@ -56,6 +56,9 @@ def notices_of(outcome: Outcome) -> str:
         ("slave", "hbase.hstore.defaultengine.compactor.class"),
         ("slave", "hbase.hstore.defaultengine.storeflusher.class"),
         ("slave", "hbase.regionserver.memstore.class"),
+        ("slave", "hbase.hstore.mobengine.compactor.class"),
+        ("slave", "hbase.wal.provider"),
+        ("slave", "hbase.wal.regiongrouping.delegate.provider"),
         ("master", "hbase.replication.source.service"),
         ("master", "hbase.hregion.impl"),
     ],
@@ -97,6 +100,8 @@ def test_coprocessors_and_skipped_errors_are_told() -> None:
     assert "run on the master's region servers" in notices_of(outcome)
     assert "hbase.coprocessor.user.region.classes: com.x.Index (a,1,1)" in notices_of(outcome)
     assert "hbase.hlog.split.skip.errors is true on the slave (a,1,1)" in notices_of(outcome)
+    former = check(theirs=having(THEIRS, {"hbase.skip.errors": "true"}))
+    assert "hbase.skip.errors is true on the slave (a,1,1)" in notices_of(former)
     assert "region servers" not in notices_of(check())
 
 
@@ -177,6 +182,11 @@ def test_tags_are_told_unless_every_server_keeps_them() -> None:
     assert "cells with tags" in notices_of(check(ours, THEIRS))
     plain = {"hbase.replication.rpc.codec": "org.apache.hadoop.hbase.codec.KeyValueCodec"}
     assert "cells with tags" in notices_of(check(ours, having(THEIRS, plain)))
+    changed = {key: f"{codec}, {WITH_TAGS[key]}" for key, codec in plain.items()}
+    assert "cells with tags" in notices_of(check(ours, having(THEIRS, changed)))
+    labelled = described(having(OURS, {**WITH_TAGS, "labels": "true"}), tagged_ms=5_000)
+    assert "cells with tags" in notices_of(check(labelled, theirs))
+    assert "cells with tags" not in notices_of(check(labelled, having(THEIRS, {**WITH_TAGS, "labels": "true"})))
     gone = having([{**THEIRS[0], "server": "old,1,1", "live": False, "final_ms": 20_000}], plain)
     assert "cells with tags" in notices_of(check(ours, [*theirs, *gone]))
 

@@ -63,7 +63,7 @@ final class SharedRecorders {
         System::nanoTime, new WalTraces(conf, EnvironmentEdgeManager::currentTime, settings.operationTimeout),
         SegmentSpooler::onThread, SegmentSpooler::onThread);
     recorder.roles().findServers(name -> found(name, recorder));
-    recorder.health().serverSettings(ServerSettings.json(conf));
+    recorder.health().serverSettings(new ServerSettings(environment, settings)::json);
     RecorderThread thread = new RecorderThread(recorder);
     thread.start();
     finishWithJvm(thread);

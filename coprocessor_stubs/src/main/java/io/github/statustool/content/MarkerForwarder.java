@@ -74,7 +74,7 @@ public final class MarkerForwarder {
     if (load.getStoresList().stream().anyMatch(store -> replicated.contains(store.getFamilyName().toStringUtf8()))) {
       facts.bulkLoad(region.getEncodedName(), region.getTable().getNameAsString(), key.getWriteTime(),
           // HBase may ship a load that it has not noted: hfile-refs is empty then, too.
-          isScoped && load.getReplicate() && settings.loadsAreNoted);
+          isScoped && load.getReplicate() && settings.loadsAreNoted());
     }
   }
 

@@ -1,15 +1,24 @@
 package io.github.statustool.server;
 
 import io.github.statustool.state.Settings;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.coprocessor.CoprocessorHost;
+import org.apache.hadoop.hbase.mob.MobStoreEngine;
 import org.apache.hadoop.hbase.regionserver.DefaultStoreEngine;
 import org.apache.hadoop.hbase.regionserver.HStore;
 import org.apache.hadoop.hbase.regionserver.StoreEngine;
 import org.apache.hadoop.hbase.replication.regionserver.HBaseInterClusterReplicationEndpoint;
 import org.apache.hadoop.hbase.replication.regionserver.WALEntrySinkFilter;
+import org.apache.hadoop.hbase.security.visibility.VisibilityController;
+import org.apache.hadoop.hbase.wal.RegionGroupingProvider;
 import org.apache.hadoop.hbase.wal.WALFactory;
 import org.apache.hadoop.hbase.wal.WALSplitter;
 import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
@@ -18,17 +27,28 @@ import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
  * The settings of a region server that allow cells to be dropped or changed without a trace in a WAL: switches that are
  * on, and classes from elsewhere than HBase; where the replication peers are kept, if not where the tool reads them; and
  * the setting of ours that a witness's slave needs. The tool decides what each of them means.
+ *
+ * <p>HBase's settings may change while the server runs ({@code update_config}), and most take effect without a restart:
+ * when a region is opened, a peer is added, or at once. So they are read anew each time, and what was in force earlier
+ * counts as well. Only of where the peers are kept nothing but the present counts: that is what the tool reads.
  */
 public final class ServerSettings {
   /** {@code ReplicationStorageFactory.REPLICATION_PEER_STORAGE_IMPL}, which HBase has since 2.6. */
   private static final String PEER_STORAGE = "hbase.replication.peer.storage.impl";
   private static final String PEERS_IN_ZOOKEEPER = "zookeeper";
+  /** No setting, but a class of HBase's: a delete with a label takes away cells of other labels where it does not run. */
+  private static final String LABELS = "labels";
+  private static final String CODEC = HConstants.REPLICATION_CODEC_CONF_KEY;
   /** A literal in HBase's {@code ReplicationSourceFactory}. */
   private static final String SOURCE = "replication.replicationsource.implementation";
   private static final List<String> SWITCHES = List.of(
       HBaseInterClusterReplicationEndpoint.REPLICATION_DROP_ON_DELETED_COLUMN_FAMILY_KEY,
       WALSplitter.SPLIT_SKIP_ERRORS_KEY,
-      HConstants.HREGION_EDITS_REPLAY_SKIP_ERRORS);
+      HConstants.HREGION_EDITS_REPLAY_SKIP_ERRORS,
+      "hbase.skip.errors"); // a former name of the one before, which HRegion still reads
+  /** A class that HBase's documentation does not name: it has the trackers' hooks, and neither calls them nor logs. */
+  private static final String NO_LOG = "org.apache.hadoop.hbase.wal.DisabledWALProvider";
+  private static final List<String> LOGS = List.of(WALFactory.WAL_PROVIDER, RegionGroupingProvider.DELEGATE_PROVIDER);
   private static final List<String> CLASSES = List.of(
       CoprocessorHost.WAL_COPROCESSOR_CONF_KEY,
       CoprocessorHost.REGIONSERVER_COPROCESSOR_CONF_KEY,
@@ -42,22 +62,40 @@ public final class ServerSettings {
       StoreEngine.STORE_ENGINE_CLASS_KEY,
       DefaultStoreEngine.DEFAULT_COMPACTOR_CLASS_KEY,
       DefaultStoreEngine.DEFAULT_STORE_FLUSHER_CLASS_KEY,
+      MobStoreEngine.MOB_COMPACTOR_CLASS_KEY,
       HStore.MEMSTORE_CLASS_NAME);
   private static final String HBASE_PACKAGE = "org.apache.hadoop.hbase.";
   private static final String OWN_PACKAGE = "io.github.statustool.";
 
-  private ServerSettings() {}
+  private final Configuration conf;
+  private final Settings own;
+  /** By key, the values that it has had since the tracker started. */
+  private final Map<String, Set<String>> seen = new HashMap<>();
+
+  /**
+   * @param conf of the server itself, which a copy would not follow
+   * @param own what the trackers were started with
+   */
+  public ServerSettings(Configuration conf, Settings own) {
+    this.conf = conf;
+    this.own = own;
+  }
 
   /** Returns the settings by key as JSON; null if there are none. Never throws. */
-  public static String json(Configuration conf) {
+  public synchronized String json() {
     JsonObject json = new JsonObject();
     try {
-      SWITCHES.forEach(key -> addSwitch(json, conf, key));
-      addSingleEntries(json, new Settings(conf));
-      addWalOff(json, conf);
-      addPeerStorage(json, conf);
-      CLASSES.forEach(key -> addClasses(json, conf, key));
-      addCodec(json, conf);
+      own.watchLoads(conf);
+      SWITCHES.forEach(key -> add(json, key, conf.getBoolean(key, false) ? List.of("true") : List.of()));
+      addSingleEntries(json);
+      // Without a write-ahead log a crash loses what the server has acknowledged.
+      add(json, WALFactory.WAL_ENABLED, conf.getBoolean(WALFactory.WAL_ENABLED, true) ? List.of() : List.of("false"));
+      LOGS.forEach(key -> add(json, key, otherLogs(key)));
+      addPeerStorage(json);
+      CLASSES.forEach(key -> add(json, key, others(key)));
+      add(json, LABELS, hasLabels() ? List.of("true") : List.of());
+      // HBase's own too: it determines whether replication keeps tags.
+      add(json, CODEC, conf.getTrimmedStringCollection(CODEC));
     } catch (RuntimeException e) {
       // A tracker must not fail its server: the tool reports that the settings are not known.
       json.addProperty("unreadable", String.valueOf(e.getMessage()));
@@ -65,52 +103,45 @@ public final class ServerSettings {
     return json.size() == 0 ? null : json.toString();
   }
 
-  private static void addSwitch(JsonObject json, Configuration conf, String key) {
-    if (conf.getBoolean(key, false)) {
-      json.addProperty(key, "true");
+  /** Adds what a setting is, and what it was before. */
+  private void add(JsonObject json, String key, Collection<String> now) {
+    Set<String> values = seen.computeIfAbsent(key, absent -> new LinkedHashSet<>());
+    values.addAll(now);
+    if (!values.isEmpty()) {
+      json.addProperty(key, String.join(", ", values));
     }
   }
 
-  private static void addSingleEntries(JsonObject json, Settings settings) {
-    if (settings.unstampedEntries) {
-      json.addProperty(Settings.UNSTAMPED_ENTRIES, settings.allEntries ? Settings.ALL : "true");
-    }
-  }
-
-  /** Adds that the server has no write-ahead log, so that a crash loses what it has acknowledged. */
-  private static void addWalOff(JsonObject json, Configuration conf) {
-    if (!conf.getBoolean(WALFactory.WAL_ENABLED, true)) {
-      json.addProperty(WALFactory.WAL_ENABLED, "false");
+  private void addSingleEntries(JsonObject json) {
+    if (own.unstampedEntries) {
+      json.addProperty(Settings.UNSTAMPED_ENTRIES, own.allEntries ? Settings.ALL : "true");
     }
   }
 
   /** Adds where replication peers are kept if that is not ZooKeeper, where the znodes of before stay and go stale. */
-  private static void addPeerStorage(JsonObject json, Configuration conf) {
+  private void addPeerStorage(JsonObject json) {
     String storage = conf.getTrimmed(PEER_STORAGE, PEERS_IN_ZOOKEEPER);
     if (!storage.equalsIgnoreCase(PEERS_IN_ZOOKEEPER)) {
       json.addProperty(PEER_STORAGE, storage);
     }
   }
 
-  /** Adds the codec, HBase's own too: it determines whether replication keeps tags. */
-  private static void addCodec(JsonObject json, Configuration conf) {
-    String codec = conf.getTrimmed(HConstants.REPLICATION_CODEC_CONF_KEY, "");
-    if (!codec.isEmpty()) {
-      json.addProperty(HConstants.REPLICATION_CODEC_CONF_KEY, codec);
-    }
+  private boolean hasLabels() {
+    return conf.getTrimmedStringCollection(CoprocessorHost.REGION_COPROCESSOR_CONF_KEY).stream()
+        .anyMatch(name -> name.startsWith(VisibilityController.class.getName()));
   }
 
-  /** Reads classes as HBase does: {@code class|priority|path}, separated by commas. */
-  private static void addClasses(JsonObject json, Configuration conf, String key) {
-    StringBuilder others = new StringBuilder();
-    for (String name : conf.getTrimmedStrings(key)) {
-      String type = name.split("\\|", 2)[0].trim();
-      if (!type.isEmpty() && !type.startsWith(HBASE_PACKAGE) && !type.startsWith(OWN_PACKAGE)) {
-        others.append(others.length() == 0 ? "" : ", ").append(type);
-      }
-    }
-    if (others.length() > 0) {
-      json.addProperty(key, others.toString());
-    }
+  /** Returns a provider of write-ahead logs if it is none of HBase's, which have names without a dot, too. */
+  private List<String> otherLogs(String key) {
+    String provider = conf.getTrimmed(key, "");
+    boolean isKnown = !provider.contains(".") || (provider.startsWith(HBASE_PACKAGE) && !provider.equals(NO_LOG));
+    return isKnown ? List.of() : List.of(provider);
+  }
+
+  /** Returns classes that are neither HBase's nor ours. HBase reads {@code class|priority|path}, between commas. */
+  private List<String> others(String key) {
+    return conf.getTrimmedStringCollection(key).stream().map(name -> name.split("\\|", 2)[0].trim())
+        .filter(type -> !type.isEmpty() && !type.startsWith(HBASE_PACKAGE) && !type.startsWith(OWN_PACKAGE))
+        .collect(Collectors.toList());
   }
 }

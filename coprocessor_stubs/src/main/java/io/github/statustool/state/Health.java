@@ -1,6 +1,7 @@
 package io.github.statustool.state;
 
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
 import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 import org.slf4j.Logger;
 
@@ -9,7 +10,7 @@ public final class Health {
   private static final long QUIET_MS = 60_000;
 
   private volatile boolean sinkHook = true;
-  private volatile String settings;
+  private volatile Supplier<String> settings = () -> null;
   private final AtomicLong errors = new AtomicLong();
   private final AtomicLong lastError = new AtomicLong();
   private final AtomicLong clockBack = new AtomicLong();
@@ -62,8 +63,8 @@ public final class Health {
         + " applies here cannot be recorded; upgrade to HBase 2.5.4 or later");
   }
 
-  /** @param json as {@code ServerSettings.json} returns it */
-  public void serverSettings(String json) {
+  /** @param json {@code ServerSettings.json} */
+  public void serverSettings(Supplier<String> json) {
     settings = json;
   }
 
@@ -76,7 +77,7 @@ public final class Health {
     return "{\"failed_writes\":" + failedWrites.get() + ",\"pending\":" + pending + ",\"errors\":" + errors.get()
         + optional("last_error_ms", lastError.get()) + optional("clock_back_ms", clockBack.get())
         + (clockBack.get() > 0 ? optional("clock_low_ms", clockLow.get()) : "")
-        + (sinkHook ? "" : ",\"sink_hook\":false") + object("peers", peers) + object("settings", settings) + "}";
+        + (sinkHook ? "" : ",\"sink_hook\":false") + object("peers", peers) + object("settings", settings.get()) + "}";
   }
 
   private static String object(String name, String json) {

@@ -30,15 +30,11 @@ public final class Settings {
   public final boolean unstampedEntries;
   /** True if those with a stamp are too, for a witness beside the trackers of a master. */
   public final boolean allEntries;
-  /**
-   * True if HBase notes each bulk load for its peers (hfile-refs), in all regions that this server opens. Where bulk load
-   * replication is switched on later ({@code update_config}), the WAL takes that up, and an open region does not.
-   */
-  public final boolean loadsAreNoted;
   public final boolean digests;
   /** Bytes per second. */
   public final long digestRate;
   private final String spoolDir;
+  private volatile boolean loadsAreNoted;
 
   public Settings(Configuration conf) {
     table = tableName(conf);
@@ -53,13 +49,30 @@ public final class Settings {
     stopFlushWait = positive(conf, "stop.flushwait", 10_000);
     allEntries = ALL.equalsIgnoreCase(conf.getTrimmed(UNSTAMPED_ENTRIES));
     unstampedEntries = allEntries || conf.getBoolean(UNSTAMPED_ENTRIES, false);
-    loadsAreNoted = conf.getBoolean(HConstants.REPLICATION_BULKLOAD_ENABLE_KEY,
-        HConstants.REPLICATION_BULKLOAD_ENABLE_DEFAULT);
+    loadsAreNoted = replicatesLoads(conf);
     digests = conf.getBoolean(PREFIX + "digest.enabled", true);
     digestRate = positive(conf, "digest.rate", 50_000_000);
     spoolDir = conf.get(PREFIX + "spool.dir", new Path(root(conf), SPOOL_FOLDER).toString());
     // At the start: this message names the setting, which an exception from the spool would not.
     checkSpoolDir();
+  }
+
+  private static boolean replicatesLoads(Configuration conf) {
+    return conf.getBoolean(HConstants.REPLICATION_BULKLOAD_ENABLE_KEY, HConstants.REPLICATION_BULKLOAD_ENABLE_DEFAULT);
+  }
+
+  /**
+   * Returns true if HBase notes each bulk load for its peers (hfile-refs), in all regions that this server opens: if it
+   * has replicated bulk loads since the tracker started. Where that is switched on later ({@code update_config}), the WAL
+   * takes it up, and a region that was opened before does not.
+   */
+  public boolean loadsAreNoted() {
+    return loadsAreNoted;
+  }
+
+  /** @param conf the server's as it is now: loads are not noted any more once it has not replicated them */
+  public void watchLoads(Configuration conf) {
+    loadsAreNoted &= replicatesLoads(conf);
   }
 
   /** Returns HBase's root folder. */

@@ -73,7 +73,7 @@ class ServerRowsTest {
     conf.set("hbase.replication.rpc.codec", "org.apache.hadoop.hbase.codec.KeyValueCodecWithTags");
     conf.set("hbase.hlog.split.skip.errors", "true");
     conf.set("hbase.coprocessor.wal.classes", "com.x.Wal|5, io.github.statustool.WriteTimeTracker, com.x.Other");
-    health.serverSettings(ServerSettings.json(conf));
+    health.serverSettings(new ServerSettings(conf, new Settings(conf))::json);
     return health;
   }
 
