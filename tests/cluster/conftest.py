@@ -68,8 +68,8 @@ ONE_PAIR = "one_pair"
 WAITING = "failover"
 """Waits for the tests without clusters that `make test` runs beside: all together overload two cores."""
 LONGEST = (
-    *("witness", "content", "spark_clusters", WAITING, "hdfs_files", "setup", "state_table_back", "verdicts"),
-    *(ONE_PAIR, "queues", "topologies", "secure_client", "faults", "secure", "hidden_losses", "versions"),
+    *(ONE_PAIR, "topologies", WAITING, "faults", "secure", "content", "witness", "spark_clusters", "verdicts"),
+    *("secure_client", "hidden_losses", "state_table_back", "versions", "hdfs_files", "queues", "setup"),
     *("second_proof", "upgrade"),
 )
 """As many workers as `make test` has begin with the first ones."""
