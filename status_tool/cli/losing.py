@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from status_tool.cli.options import print_answer
+from status_tool.cli.options import print_answer, print_notices
 from status_tool.clients.config import Settings
 from status_tool.gather.snapshot import Request
-from status_tool.printable import iso, safe
+from status_tool.printable import iso
 from status_tool.report.progress import make_progress
 from status_tool.report.text import accepted_line, not_covered
 from status_tool.runs.check import Check
@@ -57,8 +56,7 @@ def tell_lost(master: Settings, slave: Settings, request: Request, check: Check,
         found = find_lost(master, slave, request, check, progress.step)
     print_answer(lost_document(found), lost_lines(found), as_json=as_json)
     if not as_json:
-        for notice in found.outcome.notices:
-            print(f"status-tool: {safe(notice)}", file=sys.stderr)
+        print_notices(found.outcome.notices)
     return found.outcome.exit_code
 
 

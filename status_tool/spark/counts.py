@@ -11,9 +11,8 @@ from pyspark.sql import functions as F
 from status_tool.explain.overview import Cause, causes, folded, overview
 from status_tool.rules.judged import JudgedRegion
 from status_tool.rules.segments import latest
-from status_tool.spark.expressions import FIELDS, is_in, named, to_finding
-from status_tool.spark.verify import Verification
-from status_tool.vocabulary.codes import FILE_CODES
+from status_tool.spark.expressions import FIELDS, named, to_finding
+from status_tool.spark.verify import Verification, file_counts
 from status_tool.vocabulary.outcome import (
     LAG_BOUNDS_MS,
     Drawing,
@@ -24,7 +23,7 @@ from status_tool.vocabulary.outcome import (
     TableLine,
     Tile,
 )
-from status_tool.vocabulary.verdicts import SEVERITY, STATUSES, FileStatus, Status, Verdict
+from status_tool.vocabulary.verdicts import SEVERITY, STATUSES, Status, Verdict
 
 _UNNAMED = "(table not recorded)"
 
@@ -101,8 +100,7 @@ def _lags(regions: DataFrame) -> tuple[int, ...]:
 
 def _folders(files: DataFrame) -> list[Folder]:
     """The folders with the most problems, then the biggest; one more than is shown indicates that there are more."""
-    codes = {status: [code for code, of in FILE_CODES.items() if of is status] for status in FileStatus}
-    counts = {str(status): f"count_if({is_in('code', those)})" for status, those in codes.items()}
+    counts = file_counts()
     folder = files.select(
         "code", *named({"folder": "coalesce(nullif(regexp_extract(path, '^(.*)/[^/]*$', 1), ''), '/')"})
     )
