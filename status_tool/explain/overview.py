@@ -48,7 +48,7 @@ class Cause:
 
 def causes(findings: Iterable[Finding]) -> list[Cause]:
     """Return the findings by table and code."""
-    return folded(map(_cause_of, findings))
+    return merged_causes(map(_cause_of, findings))
 
 
 def _cause_of(finding: Finding) -> Cause:
@@ -56,7 +56,7 @@ def _cause_of(finding: Finding) -> Cause:
     return Cause(finding, 1, finding.lag_ms, finding.written_from_ms, finding.repair_to_ms, *keys)
 
 
-def folded(several: Iterable[Cause]) -> list[Cause]:
+def merged_causes(several: Iterable[Cause]) -> list[Cause]:
     """Merge causes of the same table and code: what holds for a table and for its regions may have the same code."""
     found: dict[tuple[str | None, str], Cause] = {}
     for cause in several:

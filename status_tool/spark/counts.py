@@ -8,11 +8,11 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from status_tool.explain.overview import Cause, causes, folded, overview
+from status_tool.explain.overview import Cause, causes, merged_causes, overview
 from status_tool.rules.judged import JudgedRegion
 from status_tool.rules.segments import latest
 from status_tool.spark.expressions import FIELDS, named, to_finding
-from status_tool.spark.verify import Verification, file_counts
+from status_tool.spark.verify import Verification, files_by_status
 from status_tool.vocabulary.outcome import (
     LAG_BOUNDS_MS,
     Drawing,
@@ -50,7 +50,7 @@ def overview_of(check: Verification, outcome: Outcome, drawn: bool = False) -> O
         found += _causes(frame)
     # A complete run has nothing to look up, and a small one should not wait for it.
     tables = _tables(check) if context.check_hbase and outcome.verdict is not Verdict.COMPLETE else []
-    whole = overview(context, folded(found), tables)
+    whole = overview(context, merged_causes(found), tables)
     return replace(whole, drawing=_drawing(check, outcome)) if drawn else whole
 
 
@@ -100,7 +100,7 @@ def _lags(regions: DataFrame) -> tuple[int, ...]:
 
 def _folders(files: DataFrame) -> list[Folder]:
     """The folders with the most problems, then the biggest; one more than is shown indicates that there are more."""
-    counts = file_counts()
+    counts = files_by_status()
     folder = files.select(
         "code", *named({"folder": "coalesce(nullif(regexp_extract(path, '^(.*)/[^/]*$', 1), ''), '/')"})
     )

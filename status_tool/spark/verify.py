@@ -127,7 +127,7 @@ class Verification:
             if self._few_in_doubt is None:
                 parts.append(_observed(self.regions_in_doubt, _region_counts(), _tally_regions, observed))
         if context.check_hdfs:
-            counts = named({**file_counts(), "master_files": "count_if(is_of_master)"})
+            counts = named({**files_by_status(), "master_files": "count_if(is_of_master)"})
             parts.append(_observed(self.files(), counts, _tally_files, observed))
         found += _worst(parts, context.scope.max_problems) if parts else []
         # `Observation.get` waits for the first action on its rows: the collect above has to come first.
@@ -319,7 +319,7 @@ def _later(regions: DataFrame) -> dict[str | None, tuple[int, int]]:
     return {row["table"]: (row["later"], row["newest"]) for row in counts.collect()}
 
 
-def file_counts() -> dict[str, str]:
+def files_by_status() -> dict[str, str]:
     """Return SQL that counts the files of each status, by the status."""
     codes = {status: [code for code, of in FILE_CODES.items() if of is status] for status in FileStatus}
     return {str(status): f"count_if({is_in('code', those)})" for status, those in codes.items()}
