@@ -222,7 +222,7 @@ class LiveRounds:
 
     def _comparison(self, sides: Both, stop: threading.Event) -> RowComparison:
         assert self.check.rows is not None
-        known = list(sides.look.side.file.rows_of("server", "table", "digest"))
+        known = sides.look.side.file.rows_of("server", "table", "digest")
         wait_s = self.check.wait_s
         return RowComparison(self.check.rows, self.settings, sides.question, known, wait_s, self.say, stop)
 
@@ -244,7 +244,7 @@ class LiveRounds:
             sides.question,
             outcome,
             repeated,
-            sides.look.side.rows_of,
+            sides.look.side.file.rows_of,
             sides.slave.rows,
             lambda: segments_now(self.settings, slave_request(self.master.file, self.check), self.say),
         )
