@@ -17,7 +17,7 @@ def serve(
     keeps_alive: bool = False,
     connected: Callable[[], None] = lambda: None,
 ) -> ThreadingHTTPServer:
-    """Start a server that answers GET and PUT; `connected` is called for each connection."""
+    """Start a server that answers GET, PUT and POST; `connected` is called for each connection."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1" if keeps_alive else "HTTP/1.0"
@@ -35,7 +35,7 @@ def serve(
             self.end_headers()
             self.wfile.write(body)
 
-        do_PUT = do_GET
+        do_PUT = do_POST = do_GET
 
         def log_message(self, format: str, *args: object) -> None:
             pass

@@ -57,6 +57,11 @@ class Result:
         assert isinstance(document, dict)
         return document
 
+    @property
+    def codes(self) -> set[str]:
+        """Those of its problems."""
+        return {problem["code"] for problem in self.json["problems"]}
+
     def __repr__(self) -> str:
         """Everything, for a test's failure."""
         return f"exit {self.exit_code}\n--- stdout\n{self.stdout}\n--- stderr\n{self.stderr}"

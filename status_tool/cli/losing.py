@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from status_tool.cli.options import print_answer
+from status_tool.cli.options import print_answer, print_notices
 from status_tool.clients.config import Settings
 from status_tool.gather.snapshot import Request
-from status_tool.printable import iso, safe
+from status_tool.printable import iso
 from status_tool.report.progress import make_progress
 from status_tool.report.text import accepted_line, not_covered
+from status_tool.rules.sides import asked_filter
 from status_tool.runs.check import Check
 from status_tool.runs.compare_rows import RowsAsked
 from status_tool.runs.losses import LostData, LostTable, find_lost
 from status_tool.spark.lists import FullList
 from status_tool.spark.stages import stages_shown
 from status_tool.vocabulary.header import MASTER
-from status_tool.vocabulary.scope import Scope, TableFilter
+from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Verdict
 
 _WORDS = {Verdict.COMPLETE: "nothing", Verdict.INCOMPLETE: "lost", Verdict.UNVERIFIABLE: "unverifiable"}
-
-
-def lost_request(only: TableFilter, wait_s: float) -> Request:
-    """Return the request for everything that the old master holds, whatever shutdown time was recorded."""
-    return Request(side=MASTER, wait_s=wait_s, only=only, hdfs=False, following=True)
 
 
 def lost_check(
@@ -51,14 +46,15 @@ def lost_check(
     )
 
 
-def tell_lost(master: Settings, slave: Settings, request: Request, check: Check, *, as_json: bool) -> int:
+def tell_lost(master: Settings, slave: Settings, wait_s: float, check: Check, *, as_json: bool) -> int:
     """Find and print it; returns the exit code."""
+    # Everything that the old master holds, whatever shutdown time was recorded.
+    request = Request(side=MASTER, wait_s=wait_s, only=asked_filter(check.scope), hdfs=False, following=True)
     with make_progress() as progress, stages_shown(progress.phase):
         found = find_lost(master, slave, request, check, progress.step)
     print_answer(lost_document(found), lost_lines(found), as_json=as_json)
     if not as_json:
-        for notice in found.outcome.notices:
-            print(f"status-tool: {safe(notice)}", file=sys.stderr)
+        print_notices(found.outcome.notices)
     return found.outcome.exit_code
 
 

@@ -17,7 +17,6 @@ from status_tool.clients.config import Settings
 from status_tool.errors import UsageError
 from status_tool.spark import jvm
 from status_tool.spark.settings import take_spark
-from status_tool.vocabulary.scope import TableFilter
 
 
 @on_cluster("thrift", "webhdfs", "zookeeper")
@@ -69,11 +68,10 @@ def lost(
     chosen = spark_settings_of(one.spark_conf)
     take_spark()
     with loading(jvm.kill):
-        from status_tool.cli.losing import lost_check, lost_request, tell_lost
+        from status_tool.cli.losing import lost_check, tell_lost
 
     show_as(quiet=one.quiet, verbose=one.verbose, log_file=one.log_file)
     rows = None if one.rows is None else one.rows == "all"
     check = lost_check(settings, scope, rows, lists, one.spark_master, chosen)
     wait_s = DEFAULT_MASTER_WAIT_S if one.wait is None else one.wait
-    request = lost_request(TableFilter(scope.tables, scope.namespaces), wait_s)
-    return tell_lost(settings, slave, request, check, as_json=one.as_json)
+    return tell_lost(settings, slave, wait_s, check, as_json=one.as_json)

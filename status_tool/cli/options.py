@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
@@ -89,3 +90,9 @@ def sign_key_of(path: Path | None, *, required: bool) -> SignKey | None:
 def print_answer(document: Mapping[str, Any], lines: Iterable[str], *, as_json: bool) -> None:
     """Print the one JSON document of a command, or its lines of text, each sanitised."""
     typer.echo(json.dumps(document) if as_json else "\n".join(map(safe, lines)))
+
+
+def print_notices(notices: Iterable[str]) -> None:
+    """Print to standard error what is no part of the answer."""
+    for notice in notices:
+        print(f"status-tool: {safe(notice)}", file=sys.stderr)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from status_tool.atomic import atomic_write
-from status_tool.cli.options import print_answer
+from status_tool.cli.options import print_answer, print_notices
 from status_tool.clients.config import Settings
 from status_tool.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, EXIT_UNVERIFIABLE
-from status_tool.printable import counted, duration, iso, safe
+from status_tool.printable import counted, duration, iso
 from status_tool.report.metrics import point_metrics, write_metrics
 from status_tool.report.point_page import point_page
 from status_tool.report.progress import make_progress
@@ -45,8 +44,7 @@ def tell(
         write_metrics(metrics, point_metrics(names, point.points))
     print_answer(point_document(point, limit_s), lines_of(point, limit_s), as_json=as_json)
     if not as_json:
-        for notice in point.notices:
-            print(f"status-tool: {safe(notice)}", file=sys.stderr)
+        print_notices(point.notices)
     return exit_code_of(point, limit_s)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,14 +16,13 @@ from status_tool.atomic import check_targets, file_mode
 from status_tool.cli.defaults import from_file
 from status_tool.cli.failures import failure_in_metrics
 from status_tool.cli.modes import check_options, given_of
-from status_tool.cli.options import cluster_named, settings_of, show_as, sign_key_of
+from status_tool.cli.options import cluster_named, print_notices, settings_of, show_as, sign_key_of
 from status_tool.cli.run_options import OPTIONS, Half, Mode, with_options
 from status_tool.cli.signals import loading
 from status_tool.cli.targets import refuse_overwriting
 from status_tool.cli.times import parse_baseline, parse_time
 from status_tool.clients.config import HdfsClient, Settings
 from status_tool.errors import ConfigurationError, StatusToolError, UsageError
-from status_tool.printable import safe
 from status_tool.spark import jvm
 from status_tool.spark.settings import archived, is_short, spark_settings_with, take_spark
 from status_tool.status_file.signature import SignKey
@@ -201,8 +199,7 @@ def fetch_published(asked: AskedRun, file: Path) -> Path:
 
     one = asked.options
     wanted = None if one.published == ANY_MASTER else one.published
-    for notice in fetch_newest(asked.settings, wanted, file, asked.key, with_files=one.only is Half.HDFS):
-        print(f"status-tool: {safe(notice)}", file=sys.stderr)
+    print_notices(fetch_newest(asked.settings, wanted, file, asked.key, with_files=one.only is Half.HDFS))
     return file
 
 

@@ -101,9 +101,7 @@ _DIGESTS = "-m -o FILE records digests of rows, -i FILE compares a live slave's 
 _FOR_MASTER = "it checks: for the master's side give --master-conf"
 _DUMPED = "each round would write over it: `run -i FILE -d` dumps one"
 _UNQUERIED = f"{_OFFLINE}: no cluster is queried"
-_LISTS = "it lists what a check finds: it goes with -i FILE"
 _REPORTS = "it reports the outcome of a check: it goes with -i FILE"
-_SPARK = "only a check uses Spark"
 _LINES = "it prints one line a round and no progress"
 
 IDENTITY = ("cacert", "cert", "principal", "keytab")
@@ -118,6 +116,22 @@ SIGNED = {
 def _endpoint(kind: Any, flag: str, metavar: str, words: str, half: str | None = None) -> Option:
     """Return an option that says how a live cluster is reached."""
     return Option(kind, flag, words, metavar, modes=CLUSTER, half=half, why=_UNQUERIED, in_file=True)
+
+
+def _of_master(kind: Any, flag: str, metavar: str, words: str) -> Option:
+    """Return an option that says how the master is reached."""
+    words = f"With --follow or --rows: {words}"
+    return Option(kind, flag, words, metavar, modes=_WITH_MASTER, why=READS_MASTER, in_file=True)
+
+
+def _spark(kind: Any, flag: str, metavar: str, words: str) -> Option:
+    """Return an option for Spark."""
+    return Option(kind, flag, words, metavar, modes=CHECKS, why="only a check uses Spark", in_file=True)
+
+
+def _list(flag: str, words: str) -> Option:
+    """Return an option for a complete list of what a check finds."""
+    return Option(Path, flag, words, "FILE", modes=CHECKS, why="it lists what a check finds: it goes with -i FILE")
 
 
 OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
@@ -446,53 +460,18 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
         ),
     },
     "The master, with --follow or --rows": {
-        "master_conf": Option(
-            list[Path],
-            "--master-conf",
-            metavar="DIR",
-            help="With --follow or --rows: the master's site files (repeatable).",
-            modes=_WITH_MASTER,
-            why=READS_MASTER,
-            in_file=True,
-        ),
-        "master_thrift": Option(
-            str,
-            "--master-thrift",
-            metavar="HOST:PORT",
-            help="With --follow or --rows: the master's Thrift server.",
-            modes=_WITH_MASTER,
-            why=READS_MASTER,
-            in_file=True,
-        ),
-        "master_zookeeper": Option(
+        "master_conf": _of_master(list[Path], "--master-conf", "DIR", "the master's site files (repeatable)."),
+        "master_thrift": _of_master(str, "--master-thrift", "HOST:PORT", "the master's Thrift server."),
+        "master_zookeeper": _of_master(
             str,
             "--master-zookeeper",
-            metavar="HOST:PORT[,…]/ZNODE",
-            help="With --follow or --rows: the master's ZooKeeper; alone --follow shows the queues only.",
-            modes=_WITH_MASTER,
-            why=READS_MASTER,
-            in_file=True,
+            "HOST:PORT[,…]/ZNODE",
+            "the master's ZooKeeper; alone --follow shows the queues only.",
         ),
     },
     "Spark": {
-        "spark_master": Option(
-            str,
-            "--spark-master",
-            metavar="URL",
-            help="Default local[*]; kept under spark-submit.",
-            modes=CHECKS,
-            why=_SPARK,
-            in_file=True,
-        ),
-        "spark_conf": Option(
-            list[str],
-            "--spark-conf",
-            metavar="K=V",
-            help="Spark setting (repeatable).",
-            modes=CHECKS,
-            why=_SPARK,
-            in_file=True,
-        ),
+        "spark_master": _spark(str, "--spark-master", "URL", "Default local[*]; kept under spark-submit."),
+        "spark_conf": _spark(list[str], "--spark-conf", "K=V", "Spark setting (repeatable)."),
     },
     "Results": {
         "as_json": Option(
@@ -533,30 +512,9 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
             modes=CHECKS,
             why="it repairs what a check finds: it goes with -i FILE",
         ),
-        "differ": Option(
-            Path,
-            "--differ",
-            metavar="FILE",
-            help="List everything that differs; - is stdout, .txt lists paths.",
-            modes=CHECKS,
-            why=_LISTS,
-        ),
-        "missing": Option(
-            Path,
-            "--missing",
-            metavar="FILE",
-            help="List everything that is missing, in whole or in part.",
-            modes=CHECKS,
-            why=_LISTS,
-        ),
-        "unverifiable": Option(
-            Path,
-            "--unverifiable",
-            metavar="FILE",
-            help="List everything that could not be verified.",
-            modes=CHECKS,
-            why=_LISTS,
-        ),
+        "differ": _list("--differ", "List everything that differs; - is stdout, .txt lists paths."),
+        "missing": _list("--missing", "List everything that is missing, in whole or in part."),
+        "unverifiable": _list("--unverifiable", "List everything that could not be verified."),
     },
     "Status files": {
         "sign_key": Option(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from status_tool.atomic import PUBLIC
-from status_tool.cli.options import print_answer
+from status_tool.cli.options import print_answer, print_notices
 from status_tool.clients.config import Settings
 from status_tool.gather.snapshot import Request
 from status_tool.printable import iso, safe
@@ -122,8 +122,7 @@ def write_file(
     told = [] if read is None else [read]
     if asks_samples and written.unsampled:
         told.append(f"--sample: FILE holds no samples of rows: {written.unsampled}")
-    for notice in (*told, *written.header.notices, *(f"{server}: unverifiable" for server in written.unsettled)):
-        print(f"status-tool: {safe(notice)}", file=sys.stderr)
+    print_notices((*told, *written.header.notices, *(f"{server}: unverifiable" for server in written.unsettled)))
     if as_json:
         print(json.dumps(_summary(written, output)))
         return 0

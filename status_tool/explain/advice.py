@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from status_tool.printable import iso, printable_key
 from status_tool.rules.context import RunContext
@@ -132,65 +132,22 @@ def with_dry_run(sync: str) -> str:
     return sync.replace(SYNC_TABLE, f"{SYNC_TABLE} --dryrun=true", 1)
 
 
-def copy_command(
-    table: str,
-    start_ms: int | None,
-    end_ms: int | None,
-    keys: tuple[bytes | None, bytes | None],
-    peer: str,
-    families: Sequence[str] = (),
-) -> str:
-    """Return the CopyTable call for a table's rows within `keys`, written in `[start_ms, end_ms)`, deletes included.
-
-    Quoted for a shell. Margins for entries appended out of the order of their write times are added here.
-    """
-    options = _times(start_ms, end_ms)
-    options += [f"--startrow={printable_key(keys[0])}"] if keys[0] else []
-    options += [f"--stoprow={printable_key(keys[1])}"] if keys[1] else []
-    options += [f"--families={','.join(families)}"] if families else []
-    options += ["--all.cells", f"--peer.adr={peer}", table]
-    return _command(COPY_TABLE, options)
-
-
-def hash_command(
-    table: str,
-    start_ms: int | None,
-    end_ms: int | None,
-    keys: tuple[bytes | None, bytes | None],
-    folder: str,
-    families: Sequence[str] = (),
-) -> str:
-    """Return the HashTable call for the rows and times of `copy_command`, into a folder that must not exist yet.
-
-    Quoted for a shell.
-    """
-    options = _times(start_ms, end_ms)
-    # HashTable takes row keys in hex (`HashTable.doCommandLine`), unlike CopyTable.
-    options += [f"--startrow={keys[0].hex()}"] if keys[0] else []
-    options += [f"--stoprow={keys[1].hex()}"] if keys[1] else []
-    # HashTable would otherwise hash the newest version of each column only.
-    options += [f"--versions={ALL_VERSIONS}"]
-    options += [f"--families={','.join(families)}"] if families else []
-    return _command(HASH_TABLE, [*options, table, folder])
-
-
-def sync_command(table: str, master_key: str, folder: str) -> str:
-    """Return the SyncTable call that repairs a slave's table by the hashes; rows and times are those of the hashes.
-
-    It must run on the slave: its mappers read the table of the cluster they run on (`--targetzkcluster` names only
-    where it writes to), so on the master it would compare the master with itself. Quoted for a shell.
-    """
-    return _command(SYNC_TABLE, [f"--sourcezkcluster={master_key}", folder, table, table])
-
-
 def _command(main: str, options: Sequence[str]) -> str:
     return " ".join(["hbase", main, *(shlex.quote(option) for option in options)])
 
 
-def _times(start_ms: int | None, end_ms: int | None) -> list[str]:
+def _span(
+    times: tuple[int | None, int | None], keys: tuple[bytes | None, bytes | None], shown: Callable[[bytes], str]
+) -> list[str]:
+    """Return the options for rows and times, with margins for entries appended out of the order of their write times.
+
+    `shown` is how the command takes row keys.
+    """
     # HBase's `TimeRange` refuses a negative start, and leaves its end out.
-    options = [] if start_ms is None else [f"--starttime={max(0, start_ms - SINCE_MARGIN_MS)}"]
-    return options if end_ms is None else [*options, f"--endtime={end_ms + SINCE_MARGIN_MS + 1}"]
+    options = [] if times[0] is None else [f"--starttime={max(0, times[0] - SINCE_MARGIN_MS)}"]
+    options += [] if times[1] is None else [f"--endtime={times[1] + SINCE_MARGIN_MS + 1}"]
+    options += [f"--startrow={shown(keys[0])}"] if keys[0] else []
+    return options + ([f"--stoprow={shown(keys[1])}"] if keys[1] else [])
 
 
 def _repair(finding: Finding, context: RunContext) -> str:
@@ -244,14 +201,25 @@ def repair(
     slave_key: str,
     mark: str,
 ) -> Repair:
-    """Return the commands for rows and times of a table; `mark` makes the name of the hashes' folder unique."""
+    """Return the commands for rows of a table within `keys`, written in `[start_ms, end_ms)`, deletes included.
+
+    `mark` makes the name of the hashes' folder unique, which must not exist yet.
+    """
     # HDFS refuses a colon in a path (`DFSUtilClient.isValidName`), and names with a namespace have one.
     name = "".join(char if char.isalnum() or char in "._-" else "_" for char in table)
     folder = f"{master.filesystem or FILESYSTEM_PLACEHOLDER}/tmp/status-tool-{name}-{mark}"
+    chosen = [f"--families={','.join(families)}"] if families else []
+    # HashTable takes row keys in hex (`HashTable.doCommandLine`), unlike CopyTable, and would hash the newest version
+    # of each column only.
+    copied = [*_span(times, keys, printable_key), *chosen, "--all.cells", f"--peer.adr={slave_key or PEER_PLACEHOLDER}"]
+    hashed = [*_span(times, keys, bytes.hex), f"--versions={ALL_VERSIONS}", *chosen]
+    # SyncTable must run on the slave: its mappers read the table of the cluster they run on (`--targetzkcluster` names
+    # only where it writes to), so on the master it would compare the master with itself.
+    source = f"--sourcezkcluster={master.cluster_key or MASTER_PLACEHOLDER}"
     return Repair(
-        copy_command(table, *times, keys, slave_key or PEER_PLACEHOLDER, families),
-        hash_command(table, *times, keys, folder, families),
-        sync_command(table, master.cluster_key or MASTER_PLACEHOLDER, folder),
+        _command(COPY_TABLE, [*copied, table]),
+        _command(HASH_TABLE, [*hashed, table, folder]),
+        _command(SYNC_TABLE, [source, folder, table, table]),
     )
 
 

@@ -48,21 +48,24 @@ class Cause:
 
 def causes(findings: Iterable[Finding]) -> list[Cause]:
     """Return the findings by table and code."""
-    found: dict[tuple[str | None, str], Cause] = {}
-    for finding in findings:
-        key, cause = (finding.table, finding.code), cause_of(finding)
-        found[key] = merged_cause(found[key], cause) if key in found else cause
-    return list(found.values())
+    return merged_causes(map(_cause_of, findings))
 
 
-def cause_of(finding: Finding) -> Cause:
-    """Return the cause that consists of one finding."""
+def _cause_of(finding: Finding) -> Cause:
     keys = (finding.start_key or None, finding.end_key or None)
     return Cause(finding, 1, finding.lag_ms, finding.written_from_ms, finding.repair_to_ms, *keys)
 
 
-def merged_cause(one: Cause, other: Cause) -> Cause:
-    """Merge two causes of the same table and code."""
+def merged_causes(several: Iterable[Cause]) -> list[Cause]:
+    """Merge causes of the same table and code: what holds for a table and for its regions may have the same code."""
+    found: dict[tuple[str | None, str], Cause] = {}
+    for cause in several:
+        key = (cause.worst.table, cause.worst.code)
+        found[key] = _merged(found[key], cause) if key in found else cause
+    return list(found.values())
+
+
+def _merged(one: Cause, other: Cause) -> Cause:
     return Cause(
         # `spark.counts` picks its example by the same order.
         min(one.worst, other.worst, key=sort_key),
@@ -133,7 +136,7 @@ def _repair(table: str, own: Sequence[Cause], context: RunContext) -> TableRepai
     codes = [cause.worst.code for cause in own]
     span = own[0]
     for cause in own[1:]:
-        span = merged_cause(span, cause)
+        span = _merged(span, cause)
     whole = any(code in TABLE_COPIES for code in codes)
     # Families are those of all causes: a narrower list would leave rows out.
     families = families_of(own[0].worst if codes == ["family-absent"] else None, context, table)

@@ -76,46 +76,36 @@ class MetricsReporter(Reporter):
         stream.writelines(line + "\n" for line in lines)
 
     def _run(self, names: Mapping[str, str], up: int, success_s: float | None) -> Iterator[str]:
-        ran_s = self._run_ms / 1000
-        gauges: list[tuple[str, str, float | None]] = [
-            ("up", "Whether the last run came to a verdict: 0 after an error (exit code 2).", up),
-            ("last_run_timestamp_seconds", "When the last run ended, with or without a verdict.", ran_s),
-            ("last_success_timestamp_seconds", "When a run last ended with the verdict complete.", success_s),
-            ("run_duration_seconds", "How long the last run took.", self._duration_s),
-        ]
-        for name, meaning, value in gauges:
-            yield from _gauge(name, meaning, [] if value is None else [({}, value)], names)
+        meaning = "Whether the last run came to a verdict: 0 after an error (exit code 2)."
+        yield from _value("up", meaning, up, names)
+        meaning = "When the last run ended, with or without a verdict."
+        yield from _value("last_run_timestamp_seconds", meaning, self._run_ms / 1000, names)
+        meaning = "When a run last ended with the verdict complete."
+        yield from _value("last_success_timestamp_seconds", meaning, success_s, names)
+        yield from _value("run_duration_seconds", "How long the last run took.", self._duration_s, names)
 
     def _lines(self, outcome: Outcome) -> Iterator[str]:
         known = self._last.after(outcome, self._run_ms)
         names = known.names
         yield from self._run(names, 1, known.last_success_s)
-        yield from _gauge("exit_code", "Exit code of the last check.", [({}, outcome.exit_code)], names)
+        yield from _value("exit_code", "Exit code of the last check.", outcome.exit_code, names)
         meaning = "How many restrictions the check names, such as --table: no half is complete beyond them."
-        yield from _gauge("limits", meaning, [({}, len(outcome.limits))], names)
-        yield from _gauge(
-            "verdict",
-            "Verdict of a half: 0 complete, 1 not complete, 3 could not be verified.",
-            _verdicts(outcome),
-            names,
-        )
+        yield from _value("limits", meaning, len(outcome.limits), names)
+        meaning = "Verdict of a half: 0 complete, 1 not complete, 3 could not be verified."
+        yield from _gauge("verdict", meaning, _verdicts(outcome), names)
         if outcome.hbase is not None:
             yield from _gauge("regions", "Regions by status.", _by_status(region_counts(outcome)), names)
-            lag = outcome.hbase.worst_lag_ms
-            if lag is not None:
-                yield from _gauge(
-                    "worst_lag_seconds", "How far the slowest region is behind.", [({}, lag / 1000)], names
-                )
-            if (hole := outcome.overview.oldest_hole_ms) is not None:
-                meaning = "Write time of the oldest missing entry that later entries have overtaken."
-                yield from _gauge("oldest_hole_timestamp_seconds", meaning, [({}, hole / 1000)], names)
-        if outcome.queued_bytes is not None:
-            meaning = "What was left to ship in the peer's queues when the master's status was written."
-            yield from _gauge("queued_bytes", meaning, [({}, outcome.queued_bytes)], names)
+            lag_s = _seconds(outcome.hbase.worst_lag_ms)
+            yield from _value("worst_lag_seconds", "How far the slowest region is behind.", lag_s, names)
+            meaning = "Write time of the oldest missing entry that later entries have overtaken."
+            hole_s = _seconds(outcome.overview.oldest_hole_ms)
+            yield from _value("oldest_hole_timestamp_seconds", meaning, hole_s, names)
+        meaning = "What was left to ship in the peer's queues when the master's status was written."
+        yield from _value("queued_bytes", meaning, outcome.queued_bytes, names)
         if outcome.hdfs is not None:
             yield from _gauge("files", "Files by status.", _by_status(file_counts(outcome)), names)
-        cut: list[_Sample] = [({}, outcome.cut_ms / 1000)]
-        yield from _gauge("cut_timestamp_seconds", "Everything written before this is in scope.", cut, names)
+        meaning = "Everything written before this is in scope."
+        yield from _value("cut_timestamp_seconds", meaning, outcome.cut_ms / 1000, names)
         if self._points:
             yield from _points(names, self._points, self._run_ms / 1000)
         # OpenMetrics demands this last line; the textfile collector reads it as a comment.
@@ -130,15 +120,12 @@ def write_metrics(path: str | os.PathLike[str], lines: Iterable[str]) -> None:
 
 def published_metrics(is_up: bool, cut_ms: int | None, size: int | None, took_s: float) -> Iterator[str]:
     """Yield the metrics of a publisher after a round: its own clock, and the newest file that it has published."""
-    gauges: list[tuple[str, str, float | None]] = [
-        ("publish_up", "Whether the last round of publish ended without an error.", int(is_up)),
-        ("publish_round_timestamp_seconds", "When the last round of publish ended.", time.time()),
-        ("publish_round_seconds", "How long the last round of publish took.", took_s),
-        ("published_cut_timestamp_seconds", "The cut of the newest file published.", cut_ms and cut_ms / 1000),
-        ("published_bytes", "The size of the newest file published.", size),
-    ]
-    for name, meaning, value in gauges:
-        yield from _gauge(name, meaning, [] if value is None else [({}, value)], {})
+    yield from _value("publish_up", "Whether the last round of publish ended without an error.", int(is_up), {})
+    yield from _value("publish_round_timestamp_seconds", "When the last round of publish ended.", time.time(), {})
+    yield from _value("publish_round_seconds", "How long the last round of publish took.", took_s, {})
+    meaning = "The cut of the newest file published."
+    yield from _value("published_cut_timestamp_seconds", meaning, _seconds(cut_ms), {})
+    yield from _value("published_bytes", "The size of the newest file published.", size, {})
     yield "# EOF"
 
 
@@ -152,7 +139,7 @@ def queue_metrics(cluster_id: str, read_ms: int, peers: Iterable[Mapping[str, An
     def by_peer(key: str) -> list[_Sample]:
         return [({"peer": peer["id"]}, peer[key]) for peer in peers if peer[key] is not None]
 
-    yield from _gauge("queues_read_timestamp_seconds", "When the queues were read.", [({}, read_ms / 1000)], names)
+    yield from _value("queues_read_timestamp_seconds", "When the queues were read.", read_ms / 1000, names)
     yield from _gauge("queue_wals", "WALs that the queues of a peer hold.", by_peer("wals"), names)
     yield from _gauge("queue_left_bytes", "Bytes of WALs still to be shipped to a peer.", by_peer("left_bytes"), names)
     oldest = [(labels, opened_ms / 1000) for labels, opened_ms in by_peer("oldest_ms")]
@@ -173,8 +160,7 @@ def _points(names: Mapping[str, str], points: Mapping[str, int | None], asked_s:
     known: list[_Sample] = [({"table": name}, at / 1000) for name, at in points.items() if at is not None]
     meaning = "Everything acknowledged on the master before this is proven to be on the slave."
     yield from _gauge("recovery_point_timestamp_seconds", meaning, known, names)
-    asked: list[_Sample] = [({}, asked_s)]
-    yield from _gauge("recovery_point_asked_timestamp_seconds", "When this was last asked for.", asked, names)
+    yield from _value("recovery_point_asked_timestamp_seconds", "When this was last asked for.", asked_s, names)
 
 
 def names_of(outcome: Outcome) -> dict[str, str]:
@@ -193,6 +179,15 @@ def _verdicts(outcome: Outcome) -> list[_Sample]:
 
 def _by_status(counts: Mapping[str, int]) -> list[_Sample]:
     return [({"status": status}, count) for status, count in counts.items()]
+
+
+def _seconds(ms: int | None) -> float | None:
+    return None if ms is None else ms / 1000
+
+
+def _value(name: str, meaning: str, value: float | None, names: Mapping[str, str]) -> Iterator[str]:
+    """Yield a gauge of one sample; nothing for None."""
+    return _gauge(name, meaning, [] if value is None else [({}, value)], names)
 
 
 def _gauge(name: str, meaning: str, samples: Sequence[_Sample], names: Mapping[str, str]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from typing import Any, TextIO
 from status_tool.explain.advice import SYNC_DELETES, UNDER_REPAIRS
 from status_tool.printable import counted, duration, iso, printable_key, safe
 from status_tool.report.picture import picture
-from status_tool.report.reporter import EVIDENCE_WORDS, Reporter, file_counts, region_counts
+from status_tool.report.reporter import EVIDENCE_WORDS, Reporter, file_counts, region_counts, span
 from status_tool.report.text import (
     NUMBERED,
     accepted_line,
@@ -533,9 +533,10 @@ def _cell(name: str, problem: Problem, numbers: dict[str, str] | None, day: str)
     if name == "server":
         return None, (numbers or {}).get(problem.origin or "", problem.origin or "")
     if name == "sequence ids":
-        return None, _span(problem.from_seq, problem.to_seq, str).replace("–", "-" if compact else "–")
+        return None, span(problem.from_seq, problem.to_seq, str, "-" if compact else "–")
     if name == "written":
-        return None, _written(problem, day) if compact else _span(problem.written_from_ms, problem.written_to_ms, iso)
+        first, last = problem.written_from_ms, problem.written_to_ms
+        return None, _written(problem, day) if compact else span(first, last, iso, "–")
     if name == "behind by":
         if problem.lag_ms is None:
             return None, ""
@@ -545,14 +546,6 @@ def _cell(name: str, problem: Problem, numbers: dict[str, str] | None, day: str)
         return None, f"{start or 'first'} to {end or 'end'}"
     texts = {"region": problem.region, "file": problem.path, "what": problem.detail}
     return None, texts[name] or ""
-
-
-def _span(first: int | None, last: int | None, show: Any) -> str:
-    if first is None and last is None:
-        return ""
-    if first == last and first is not None:
-        return str(show(first))
-    return f"{'?' if first is None else show(first)}–{'?' if last is None else show(last)}"
 
 
 def _written(problem: Problem, day: str) -> str:

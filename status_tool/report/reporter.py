@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TextIO
 
 from status_tool.atomic import PRIVATE, atomic_write
@@ -67,6 +67,13 @@ def file_counts(outcome: Outcome) -> dict[str, int]:
     """Return the number of files of every status, in the contract's order; absent ones count 0."""
     files: Mapping[FileStatus, int] = outcome.hdfs.files if outcome.hdfs else {}
     return {status.value: files.get(status, 0) for status in FILE_ORDER}
+
+
+def span(first: int | None, last: int | None, show: Callable[[int], str], to: str) -> str:
+    """Return two ends as text, one where they are the same; empty if neither is known."""
+    if first == last:
+        return "" if first is None else show(first)
+    return to.join("?" if one is None else show(one) for one in (first, last))
 
 
 def left_out(outcome: Outcome) -> tuple[int, int]:

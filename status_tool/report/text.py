@@ -15,6 +15,7 @@ from status_tool.report.reporter import (
     Reporter,
     file_counts,
     region_counts,
+    span,
     timestamps_notice,
 )
 from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, RECORDED
@@ -358,11 +359,8 @@ def extents(problem: Problem) -> list[str]:
 
 
 def _range(word: str, first: int | None, last: int | None, show: Callable[[int], str]) -> str:
-    if first is None and last is None:
-        return ""
-    if first == last and first is not None:
-        return f"{word} {show(first)}"
-    return f"{word} {'?' if first is None else show(first)} to {'?' if last is None else show(last)}"
+    found = span(first, last, show, " to ")
+    return found and f"{word} {found}"
 
 
 def _rows(problem: Problem) -> str:

@@ -475,15 +475,9 @@ def _happened_after(moment_ms: Any, since_ms: int | None) -> bool:
 
 
 _SLAVE_EVENTS = {
-    "arrived_ms": optional(is_number),
-    "born_ms": optional(is_number),
-    "first_born_ms": optional(is_number),
-    "skipped_ms": optional(is_number),
-    "written_by": optional(map_of(is_number)),
-    "first_written_by": optional(map_of(is_number)),
-    "deleted_by": optional(map_of(is_number)),
-    "dropped_ms": optional(map_of(is_number)),
-    "raised_ms": optional(map_of(is_number)),
+    **dict.fromkeys(("arrived_ms", "born_ms", "first_born_ms", "skipped_ms"), optional(is_number)),
+    **dict.fromkeys(("written_by", "first_written_by", "deleted_by"), optional(map_of(is_number))),
+    **dict.fromkeys(("dropped_ms", "raised_ms"), optional(map_of(is_number))),
 }
 
 

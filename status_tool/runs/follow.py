@@ -77,7 +77,7 @@ class LiveMaster(Master):
         written = write_side(self._settings, request, path, self._shown.say)
         # Without a key: this process has just written the file, into a folder of its own.
         fresh = self._files.enter_context(open_status(path, require_side=MASTER))
-        queues = tuple(_details(row for batch in fresh.rows({"queue"}) for row in batch.to_pylist()))
+        queues = tuple(_details(fresh.rows_of("queue")))
         return Look(MasterSide(fresh, with_files_of(written.header, base.header), base.file), queues, left_open=True)
 
     def is_decided(self, outcome: Outcome) -> bool:

@@ -152,11 +152,8 @@ class ReadSide:
     def lost_wals(self, peer_id: str) -> list[LostWal]:
         """Return the WALs of a peer's queues that are lost, with what they may have held."""
         with self.opened() as file:
-            queues = [
-                json.loads(row["detail"]) for batch in file.rows({"queue"}) for row in batch.to_pylist() if row["name"]
-            ]
-            heads = (row for batch in file.rows({"stream"}) for row in batch.to_pylist())
-            return lost_wals([queue for queue in queues if queue["peer"] == peer_id], heads)
+            queues = [json.loads(row["detail"]) for row in file.rows_of("queue") if row["name"]]
+            return lost_wals([queue for queue in queues if queue["peer"] == peer_id], file.rows_of("stream"))
 
 
 @dataclass(frozen=True)

@@ -154,10 +154,9 @@ def _passed(
 
 def _tables(slave: StatusFile, only: TableFilter) -> Iterable[tuple[str, Mapping[str, Any]]]:
     """Yield the record of each table in scope."""
-    for batch in slave.rows({"table"}):
-        for row in batch.to_pylist():
-            if row["detail"] and _is_told(row["table"], slave, only):
-                yield row["table"], json.loads(row["detail"])
+    for row in slave.rows_of("table"):
+        if row["detail"] and _is_told(row["table"], slave, only):
+            yield row["table"], json.loads(row["detail"])
 
 
 def _is_told(table: str | None, slave: StatusFile, only: TableFilter) -> bool:

@@ -195,7 +195,7 @@ class LiveRounds:
         """Return FILE's samples, which the slave digests meanwhile."""
         check, side = self.check, self.master.file
         wanted = check.sample_s and check.scope.check_hbase and side.older is None
-        rows = side.rows_of("sample") if wanted else []
+        rows = list(side.file.rows_of("sample")) if wanted else []
         return repeating(self.settings, rows, check.sample_s) if rows else nullcontext(Repeated)
 
     @contextmanager
@@ -222,7 +222,7 @@ class LiveRounds:
 
     def _comparison(self, sides: Both, stop: threading.Event) -> RowComparison:
         assert self.check.rows is not None
-        known = sides.look.side.rows_of("server", "table", "digest")
+        known = sides.look.side.file.rows_of("server", "table", "digest")
         wait_s = self.check.wait_s
         return RowComparison(self.check.rows, self.settings, sides.question, known, wait_s, self.say, stop)
 
@@ -244,7 +244,7 @@ class LiveRounds:
             sides.question,
             outcome,
             repeated,
-            sides.look.side.rows_of,
+            sides.look.side.file.rows_of,
             sides.slave.rows,
             lambda: segments_now(self.settings, slave_request(self.master.file, self.check), self.say),
         )

@@ -14,7 +14,6 @@ from status_tool.spark.cluster import read_status
 from status_tool.spark.held import SMALL_BYTES, small_file
 from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.header import Header
-from status_tool.vocabulary.schema import Row
 
 
 @dataclass(frozen=True)
@@ -46,10 +45,6 @@ class MasterSide:
         kept = read_status(spark, self.older, folder).where(F.col("kind").isin("stream", "file", "count"))
         return rows.unionByName(kept)
 
-    def rows_of(self, *kinds: str) -> list[Row]:
-        """Return the rows of some kinds, all at once: for kinds with few rows."""
-        return [row for batch in self.file.rows(set(kinds)) for row in batch.to_pylist()]
-
     def facts(self) -> SideFacts:
         """Return the facts of the master that the question needs."""
         return facts_of(self.file, self.header)
@@ -59,6 +54,6 @@ def facts_of(file: StatusFile, header: Header) -> SideFacts:
     """Return a file's small rows, and the names of its regions' tables. `header` is the file's or replaces it."""
     if file.is_json:
         return SideFacts(header, legacy=True)
-    rows = (row for batch in file.rows({"peer", "table", "server", "queue"}) for row in batch.to_pylist())
+    rows = tuple(file.rows_of("peer", "table", "server", "queue"))
     tables = {name for batch in file.rows({"region"}) for name in batch.column("table").to_pylist()}
-    return SideFacts(header, tuple(rows), frozenset(name for name in tables if name is not None))
+    return SideFacts(header, rows, frozenset(name for name in tables if name is not None))

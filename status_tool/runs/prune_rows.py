@@ -195,8 +195,8 @@ class _Pruner:
         here = self.zookeeper.cluster_id(), self.zookeeper.endpoint.cluster_key
         # What the one has shipped the other may still have to ship.
         leading = [one for one in parsed if leads_to(one, *here)] or [choose_peer(parsed, *here, None)]
-        rows = [row for batch in file.rows({"server"}) for row in batch.to_pylist()]
-        over = {row["origin"] for row in rows if is_over(row, leading, barrier_ms - self.request.gone_for_ms)}
+        gone_ms = barrier_ms - self.request.gone_for_ms
+        over = {row["origin"] for row in file.rows_of("server") if is_over(row, leading, gone_ms)}
         noted = self.request.dry_run
         for digit in HEX:
             stored = self._scan("s", digit)

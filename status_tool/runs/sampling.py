@@ -238,7 +238,7 @@ def disprove(
     question: Question,
     outcome: Outcome,
     repeated: Repeated,
-    master_rows: Callable[..., list[Row]],
+    master_rows: Callable[..., Iterable[Row]],
     slave_small: Iterable[Row],
     slave_segments: Callable[[], Iterable[Row]],
 ) -> RowProofs:

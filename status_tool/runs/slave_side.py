@@ -92,7 +92,7 @@ def slave_request(side: MasterSide, check: Check) -> Request:
 
 def _witnessed(side: MasterSide) -> Witnessed:
     found: dict[tuple[str, int, int], dict[int, tuple[int, int]]] = {}
-    for row in side.rows_of("segment"):
+    for row in side.file.rows_of("segment"):
         key = (row["region"], row["origin"], row["via"])
         found.setdefault(key, {})[row["seq"]] = (row["prev"], row["started_ms"])
     return found

@@ -444,11 +444,16 @@ def _gone_ms(cells: Cells) -> int | None:
 
 def _proofs(cells: Cells) -> dict[str, str]:
     """Return the proofs that `run -m` recorded of the server (`d` + peer id), by peer."""
-    prefix = column(ServerRow.SETTLED)
+    return {peer: proof.decode(errors="replace") for peer, proof in _named(cells, ServerRow.SETTLED).items() if peer}
+
+
+def _named(cells: Cells, prefix: bytes) -> dict[str, bytes]:
+    """Return the values of the columns with a prefix, by what follows it."""
+    begin = column(prefix)
     return {
-        name[len(prefix) :].decode(errors="replace"): value.decode(errors="replace")
+        name[len(begin) :].decode(errors="replace"): value
         for name, (value, _) in cells.items()
-        if name.startswith(prefix) and len(name) > len(prefix)
+        if name.startswith(begin)
     }
 
 
@@ -486,26 +491,19 @@ def marked_regions(coverage: Cells) -> tuple[int, list[bytes]]:
 
 def proven_tables(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, Any]]:
     """Return from `v` rows, for a table's `detail`, the proofs by master cluster id. Damaged ones are left out."""
-    prefix = column(ProvenRow.PROVEN)
     found: dict[str, dict[str, Any]] = {}
     for key, cells in rows:
-        for name, (value, _) in cells.items():
-            if name.startswith(prefix):
-                # Empty: the proof was taken back (`StateTable.record_kept`).
-                with contextlib.suppress(ValueError, RecursionError):
-                    master = name[len(prefix) :].decode(errors="replace")
-                    found.setdefault(key[1:].decode(errors="replace"), {})[master] = json.loads(value)
+        for master, value in _named(cells, ProvenRow.PROVEN).items():
+            # Empty: the proof was taken back (`StateTable.record_kept`).
+            with contextlib.suppress(ValueError, RecursionError):
+                found.setdefault(key[1:].decode(errors="replace"), {})[master] = json.loads(value)
     return found
 
 
 def pruned_files(cells: Cells) -> dict[str, int]:
     """Return from row `d`, by master cluster id, the barrier of the FILE that pruned a slave's segments last."""
-    prefix = column(ToolRow.PRUNED_BY)
-    return {
-        name[len(prefix) :].decode(errors="replace"): int.from_bytes(value, "big", signed=True)
-        for name, (value, _) in cells.items()
-        if name.startswith(prefix) and len(value) == 8
-    }
+    noted = _named(cells, ToolRow.PRUNED_BY)
+    return {master: int.from_bytes(value, "big", signed=True) for master, value in noted.items() if len(value) == 8}
 
 
 def table_events(rows: Iterable[tuple[bytes, Cells]]) -> dict[str, dict[str, Any]]:

@@ -8,12 +8,11 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from status_tool.explain.overview import Cause, causes, merged_cause, overview
+from status_tool.explain.overview import Cause, causes, merged_causes, overview
 from status_tool.rules.judged import JudgedRegion
 from status_tool.rules.segments import latest
-from status_tool.spark.expressions import FIELDS, is_in, named, to_finding
-from status_tool.spark.verify import Verification
-from status_tool.vocabulary.codes import FILE_CODES
+from status_tool.spark.expressions import FIELDS, named, to_finding
+from status_tool.spark.verify import Verification, files_by_status
 from status_tool.vocabulary.outcome import (
     LAG_BOUNDS_MS,
     Drawing,
@@ -24,7 +23,7 @@ from status_tool.vocabulary.outcome import (
     TableLine,
     Tile,
 )
-from status_tool.vocabulary.verdicts import SEVERITY, STATUSES, FileStatus, Status, Verdict
+from status_tool.vocabulary.verdicts import SEVERITY, STATUSES, Status, Verdict
 
 _UNNAMED = "(table not recorded)"
 
@@ -51,7 +50,7 @@ def overview_of(check: Verification, outcome: Outcome, drawn: bool = False) -> O
         found += _causes(frame)
     # A complete run has nothing to look up, and a small one should not wait for it.
     tables = _tables(check) if context.check_hbase and outcome.verdict is not Verdict.COMPLETE else []
-    whole = overview(context, _folded(found), tables)
+    whole = overview(context, merged_causes(found), tables)
     return replace(whole, drawing=_drawing(check, outcome)) if drawn else whole
 
 
@@ -101,8 +100,7 @@ def _lags(regions: DataFrame) -> tuple[int, ...]:
 
 def _folders(files: DataFrame) -> list[Folder]:
     """The folders with the most problems, then the biggest; one more than is shown indicates that there are more."""
-    codes = {status: [code for code, of in FILE_CODES.items() if of is status] for status in FileStatus}
-    counts = {str(status): f"count_if({is_in('code', those)})" for status, those in codes.items()}
+    counts = files_by_status()
     folder = files.select(
         "code", *named({"folder": "coalesce(nullif(regexp_extract(path, '^(.*)/[^/]*$', 1), ''), '/')"})
     )
@@ -116,15 +114,6 @@ def _servers(check: Verification) -> Iterator[ServerState]:
     for row in sorted(rows, key=lambda row: (row["side"], str(row["server"]), str(row["role"]))):
         known = (row["side"], row["server"] or "", row["role"] or "", row["live"], row["tracked"], row["echoed"])
         yield ServerState(*known, row["flush_ms"], row["unsettled"] or "")
-
-
-def _folded(found: list[Cause]) -> list[Cause]:
-    """Merge causes of the same table and code: what holds for a table and for its regions may have the same code."""
-    by_key: dict[tuple[str | None, str], Cause] = {}
-    for cause in found:
-        key = (cause.worst.table, cause.worst.code)
-        by_key[key] = merged_cause(by_key[key], cause) if key in by_key else cause
-    return list(by_key.values())
 
 
 def _causes(judged: DataFrame) -> list[Cause]:

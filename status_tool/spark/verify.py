@@ -127,7 +127,8 @@ class Verification:
             if self._few_in_doubt is None:
                 parts.append(_observed(self.regions_in_doubt, _region_counts(), _tally_regions, observed))
         if context.check_hdfs:
-            parts.append(_observed(self.files(), _file_counts(), _tally_files, observed))
+            counts = named({**files_by_status(), "master_files": "count_if(is_of_master)"})
+            parts.append(_observed(self.files(), counts, _tally_files, observed))
         found += _worst(parts, context.scope.max_problems) if parts else []
         # `Observation.get` waits for the first action on its rows: the collect above has to come first.
         for observation, fill in observed:
@@ -318,10 +319,10 @@ def _later(regions: DataFrame) -> dict[str | None, tuple[int, int]]:
     return {row["table"]: (row["later"], row["newest"]) for row in counts.collect()}
 
 
-def _file_counts() -> list[Column]:
+def files_by_status() -> dict[str, str]:
+    """Return SQL that counts the files of each status, by the status."""
     codes = {status: [code for code, of in FILE_CODES.items() if of is status] for status in FileStatus}
-    counts = {str(status): f"count_if({is_in('code', those)})" for status, those in codes.items()}
-    return named({**counts, "master_files": "count_if(is_of_master)"})
+    return {str(status): f"count_if({is_in('code', those)})" for status, those in codes.items()}
 
 
 def _entries(master_df: DataFrame, slave_df: DataFrame) -> dict[tuple[str, str], int]:

@@ -37,7 +37,7 @@ from status_tool.status_file.signature import SIGNATURE_PATTERN, SignKey
 from status_tool.status_file.writer import StatusWriter
 from status_tool.temporary import held_folder, let_go
 from status_tool.vocabulary.header import Header
-from status_tool.vocabulary.schema import FORMAT_VERSION, STATUS_SCHEMA
+from status_tool.vocabulary.schema import FORMAT_VERSION, STATUS_SCHEMA, Row
 
 _MAGIC = b"PAR1"
 _CHUNK_BYTES = 1 << 20
@@ -88,6 +88,11 @@ class StatusFile:
                         yield batch
         except _PARQUET_ERRORS as error:
             raise _refusal(self.path, "has been altered or damaged: its rows cannot be read") from error
+
+    def rows_of(self, *kinds: str) -> Iterator[Row]:
+        """Yield the rows of some kinds one by one, as `rows` reads them."""
+        for batch in self.rows(kinds):
+            yield from batch.to_pylist()
 
     def refuse_another(self) -> None:
         """Raise `StatusFileError` if another file has taken its place: rows of two files would pass for those of one.

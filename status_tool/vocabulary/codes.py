@@ -64,33 +64,25 @@ STREAMS: dict[str, Code[Status]] = {
     "unreadable-head": Code(
         Status.UNVERIFIABLE,
         "unreadable: the stream's head could not be read",
-        advice=(
-            "the stream's row in the master's state table is damaged: check the region server's log, or compare the"
-            " table once (--rows --master-conf DIR)"
-        ),
+        advice="the stream's row in the master's state table is damaged: check the region server's log, or compare the"
+        " table once (--rows --master-conf DIR)",
     ),
     # Entries may have been applied without a record of it.
     "unrecorded": Code(
         Status.UNVERIFIABLE,
-        (
-            "not recorded: the slave has no record of entries after sequence id {from_seq} up to {to_seq}, but may have"
-            " applied them: since the table's first entry, the slave's state table lost rows or went back to an earlier"
-            " state, or one of its servers ran without the tracker"
-        ),
-        advice=(
-            "compare the table once (--rows --master-conf DIR), which proves it anew; where the master is gone,"
-            " {anew} takes your word for it"
-        ),
+        "not recorded: the slave has no record of entries after sequence id {from_seq} up to {to_seq}, but may have"
+        " applied them: since the table's first entry, the slave's state table lost rows or went back to an earlier"
+        " state, or one of its servers ran without the tracker",
+        advice="compare the table once (--rows --master-conf DIR), which proves it anew; where the master is gone,"
+        " {anew} takes your word for it",
     ),
     # The tail has not arrived.
     "behind": Code(Status.BEHIND, "behind: {reached}", repair=Copy.HOLE),
     # A hole that the slave's next flushes may still fill.
     "may-fill": Code(
         Status.BEHIND,
-        (
-            "behind: entries after sequence id {from_seq} up to {to_seq} are not recorded although later ones are;"
-            " this may still be filled"
-        ),
+        "behind: entries after sequence id {from_seq} up to {to_seq} are not recorded although later ones are;"
+        " this may still be filled",
         repair=Copy.HOLE,
     ),
     # Nothing has arrived.
@@ -120,67 +112,53 @@ REGIONS: dict[str, Code[Status]] = {
     # It is gone from the master without split or merge.
     "truncated": Code(
         Status.UNVERIFIABLE,
-        (
-            "truncated: the region is gone from the master without split or merge: the table was truncated, dropped"
-            " or recreated, which replication does not carry"
-        ),
-        advice=(
-            "truncate the table on the slave likewise (hbase shell: `truncate`; `disable` and `drop` if the master"
-            " has dropped it), copy what the master has now, and accept the past with {anew}"
-        ),
+        "truncated: the region is gone from the master without split or merge: the table was truncated, dropped"
+        " or recreated, which replication does not carry",
+        advice="truncate the table on the slave likewise (hbase shell: `truncate`; `disable` and `drop` if the master"
+        " has dropped it), copy what the master has now, and accept the past with {anew}",
         repair=Copy.TABLE,
         is_by_hand=True,
     ),
     # It opened with other store files than it was closed with.
     "content-changed": Code(
         Status.UNVERIFIABLE,
-        (
-            "content changed: at {written_to} the region opened with store files that no stream tells of: a snapshot"
-            " was restored or cloned, the region was truncated, files were placed or removed by hand, or a family is"
-            " replicated only since then; replication carries none of these. It is not replicated at all before the"
-            " region is opened anew, where its table was altered without that (REOPEN_REGIONS)"
-        ),
+        "content changed: at {written_to} the region opened with store files that no stream tells of: a snapshot"
+        " was restored or cloned, the region was truncated, files were placed or removed by hand, or a family is"
+        " replicated only since then; replication carries none of these. It is not replicated at all before the"
+        " region is opened anew, where its table was altered without that (REOPEN_REGIONS)",
         repair=Copy.CONTENT,
     ),
     # Files were bulk loaded that the queues do not prove to have been shipped, or with replication switched off.
     "bulkload": Code(
         Status.UNVERIFIABLE,
         "bulk load: files were loaded at {written_to}, {note}",
-        advice=(
-            "if hbase.replication.bulkload.enabled is on, wait until the peer's queue is drained (`status-tool queues`)"
-            " and run `run -m` again; if the files were loaded on the slave as well, or it never drains (HBase keeps in"
-            " hfile-refs what was loaded into families without scope), compare the rows (--rows --master-conf DIR);"
-            " otherwise load the same files on the slave, or copy the rows (CopyTable, ExportSnapshot), and accept the"
-            " past with {since}"
-        ),
+        advice="if hbase.replication.bulkload.enabled is on, wait until the peer's queue is drained (`status-tool"
+        " queues`) and run `run -m` again; if the files were loaded on the slave as well, or it never drains (HBase"
+        " keeps in hfile-refs what was loaded into families without scope), compare the rows (--rows --master-conf"
+        " DIR); otherwise load the same files on the slave, or copy the rows (CopyTable, ExportSnapshot), and accept"
+        " the past with {since}",
     ),
     # The trackers' streams and what a witness was sent cannot both be right.
     "contradiction": Code(
         Status.UNVERIFIABLE,
         "contradiction between trackers and witness: {note}; one of them is wrong, which is an error of this tool",
-        advice=(
-            "check again; if it stays, compare the table's rows, which decide it (--rows --master-conf DIR), and report"
-            " a bug with FILE, the output of `run -i FILE -d`, and that of `run -d` on both clusters"
-        ),
+        advice="check again; if it stays, compare the table's rows, which decide it (--rows --master-conf DIR), and"
+        " report a bug with FILE, the output of `run -i FILE -d`, and that of `run -d` on both clusters",
     ),
     # The queues settle a server that crashed, and nothing shows the last entries that it wrote to the region.
     "lost-tail": Code(
         Status.UNVERIFIABLE,
         "last entries unknown: {note} when it crashed, which neither its tracker nor the slave has recorded",
-        advice=(
-            "they may be markers of its last second, or lost with a replication queue that somebody removed; compare"
-            " the region's rows (--rows --master-conf DIR), or accept the past with {since}"
-        ),
+        advice="they may be markers of its last second, or lost with a replication queue that somebody removed; compare"
+        " the region's rows (--rows --master-conf DIR), or accept the past with {since}",
         repair=Copy.CONTENT,
     ),
     # Entries of this master arrived without a valid stamp, so that it is not known which.
     "unstamped": Code(
         Status.UNVERIFIABLE,
         "unstamped: entries written up to {written_to} arrived without a valid stamp",
-        advice=(
-            "some entries came from a server without the tracker; compare the region's rows (--rows) and accept the"
-            " past with {since}"
-        ),
+        advice="some entries came from a server without the tracker; compare the region's rows (--rows) and accept the"
+        " past with {since}",
     ),
 }
 """Codes of regions that are unverifiable as such."""
@@ -206,10 +184,8 @@ TABLES: dict[str, Code[Status]] = {
     "skip-wal": Code(
         Status.UNVERIFIABLE,
         "SKIP_WAL: the table's writes bypass the WAL, and therefore replication",
-        advice=(
-            "change the durability on the master (hbase shell: `alter 'TABLE', DURABILITY => 'USE_DEFAULT'`), then"
-            " copy the table's rows"
-        ),
+        advice="change the durability on the master (hbase shell: `alter 'TABLE', DURABILITY => 'USE_DEFAULT'`), then"
+        " copy the table's rows",
         repair=Copy.TABLE,
         is_by_hand=True,
         is_about_rows=True,
@@ -217,10 +193,8 @@ TABLES: dict[str, Code[Status]] = {
     # A family was not replicated at first; its older rows stay on the master.
     "scope-raised": Code(
         Status.UNVERIFIABLE,
-        (
-            "replicated only since {written_to}: until then family {note} had replication scope 0, and its older"
-            " rows were never shipped"
-        ),
+        "replicated only since {written_to}: until then family {note} had replication scope 0, and its older"
+        " rows were never shipped",
         advice="copy the family's older rows, then accept the past with {since}",
         repair=Copy.TABLE,
         is_about_rows=True,
@@ -236,53 +210,39 @@ TABLES: dict[str, Code[Status]] = {
     # The slave's was created anew, truncated or lost a family after entries had arrived.
     "emptied": Code(
         Status.UNVERIFIABLE,
-        (
-            "emptied: on the slave the table, part of it or a family was recreated, truncated or dropped at"
-            " {written_to}, after replicated entries had arrived or its past was accepted: its earlier rows are gone"
-        ),
-        advice=(
-            "copy what is missing and compare the table once (--rows --master-conf DIR), which proves it anew; where"
-            " the master is gone, {anew} takes your word for it"
-        ),
+        "emptied: on the slave the table, part of it or a family was recreated, truncated or dropped at"
+        " {written_to}, after replicated entries had arrived or its past was accepted: its earlier rows are gone",
+        advice="copy what is missing and compare the table once (--rows --master-conf DIR), which proves it anew; where"
+        " the master is gone, {anew} takes your word for it",
         repair=Copy.TABLE,
         is_about_rows=True,
     ),
     # The slave's state table lost rows or went back: what it says of the slave's content proves nothing any more.
     "slave-state-lost": Code(
         Status.UNVERIFIABLE,
-        (
-            "slave state lost: at {written_to} the slave's state table had lost rows or gone back to an earlier"
-            " state (restored, cloned, truncated): what it recorded before proves nothing about the slave's content"
-        ),
-        advice=(
-            "compare the table once (--rows --master-conf DIR), which proves it anew; where the master is gone,"
-            " {anew} takes your word for it"
-        ),
+        "slave state lost: at {written_to} the slave's state table had lost rows or gone back to an earlier"
+        " state (restored, cloned, truncated): what it recorded before proves nothing about the slave's content",
+        advice="compare the table once (--rows --master-conf DIR), which proves it anew; where the master is gone,"
+        " {anew} takes your word for it",
         is_about_rows=True,
     ),
     # A server of the slave ran without the tracker, unseen by it.
     "slave-uncovered": Code(
         Status.UNVERIFIABLE,
-        (
-            "not watched on the slave: until {written_to}, after replicated entries had arrived or the table's past was"
-            " accepted, a region server of the slave ran without the tracker: nobody recorded what was deleted,"
-            " restored or truncated there"
-        ),
-        advice=(
-            "compare the table once (--rows --master-conf DIR), which proves it anew; where the master is gone,"
-            " {anew} takes your word for it"
-        ),
+        "not watched on the slave: until {written_to}, after replicated entries had arrived or the table's past was"
+        " accepted, a region server of the slave ran without the tracker: nobody recorded what was deleted,"
+        " restored or truncated there",
+        advice="compare the table once (--rows --master-conf DIR), which proves it anew; where the master is gone,"
+        " {anew} takes your word for it",
         is_about_rows=True,
     ),
     # No tracker vouches for one of the slave's regions, or its regions do not cover every key once.
     "unattended": Code(
         Status.UNVERIFIABLE,
         "unattended: no tracker vouches for the rows of the slave's table",
-        advice=(
-            "open every region of the table on a server with the tracker (`status-tool setup`; hbase shell: `assign`,"
-            " `move`, `enable`), and check again with --wait; if a server without the tracker had one of them, compare"
-            " the table once (--rows --master-conf DIR), because nobody recorded changes there"
-        ),
+        advice="open every region of the table on a server with the tracker (`status-tool setup`; hbase shell:"
+        " `assign`, `move`, `enable`), and check again with --wait; if a server without the tracker had one of them,"
+        " compare the table once (--rows --master-conf DIR), because nobody recorded changes there",
         is_about_rows=True,
     ),
     # The slave's descriptor keeps less, so that what was applied may be gone.
@@ -299,34 +259,28 @@ TABLES: dict[str, Code[Status]] = {
     # Store files of the slave's changed beside the WAL, or its table kept less, after entries had arrived.
     "slave-changed": Code(
         Status.UNVERIFIABLE,
-        (
-            "content changed on the slave: at {written_to}, after replicated entries had arrived, a region of the"
-            " table opened with store files other than those that it was closed with (a snapshot restored or cloned,"
-            " a region truncated, files placed or removed by hand), or with settings that keep more than those before"
-            " (VERSIONS, TTL, KEEP_DELETED_CELLS, durability), or it is still open with those before, as its table was"
-            " altered without reopening it (REOPEN_REGIONS): what had arrived may be gone"
-        ),
+        "content changed on the slave: at {written_to}, after replicated entries had arrived, a region of the"
+        " table opened with store files other than those that it was closed with (a snapshot restored or cloned,"
+        " a region truncated, files placed or removed by hand), or with settings that keep more than those before"
+        " (VERSIONS, TTL, KEEP_DELETED_CELLS, durability), or it is still open with those before, as its table was"
+        " altered without reopening it (REOPEN_REGIONS): what had arrived may be gone",
         repair=Copy.CONTENT,
         is_about_rows=True,
     ),
     # A client deleted or overwrote what had arrived, and nobody is there to be told.
     "slave-written": Code(
         Status.UNVERIFIABLE,
-        (
-            "written to on the slave: clients of the slave itself last wrote to the table at {written_to}, and no peer"
-            " of the slave ships it, or did when they began; what they deleted or overwrote may have been replicated"
-            " before"
-        ),
+        "written to on the slave: clients of the slave itself last wrote to the table at {written_to}, and no peer"
+        " of the slave ships it, or did when they began; what they deleted or overwrote may have been replicated"
+        " before",
         repair=Copy.CONTENT,
         is_about_rows=True,
     ),
     # Heads of it were pruned that this slave was not proven to have.
     "pruned": Code(
         Status.UNVERIFIABLE,
-        (
-            "pruned: `status-tool prune` on the master dropped the heads of streams written until {written_to}, which"
-            " other slaves had; nobody can tell any more whether this slave has them"
-        ),
+        "pruned: `status-tool prune` on the master dropped the heads of streams written until {written_to}, which"
+        " other slaves had; nobody can tell any more whether this slave has them",
         advice="compare the table once (--rows), copy what is missing, and accept the past with {since}",
         repair=Copy.TABLE,
         is_about_rows=True,
@@ -341,28 +295,22 @@ TABLES: dict[str, Code[Status]] = {
     "not-witnessed": Code(
         Status.UNVERIFIABLE,
         "not witnessed: {note}",
-        advice=(
-            "compare the table by other means (HashTable and SyncTable), and accept what was written before with"
-            " {since}; from then on the witness has all, as long as the reason is gone"
-        ),
+        advice="compare the table by other means (HashTable and SyncTable), and accept what was written before with"
+        " {since}; from then on the witness has all, as long as the reason is gone",
     ),
     # A side's descriptor cannot be read.
     "descriptor-unreadable": Code(
         Status.UNVERIFIABLE,
         "descriptor unreadable: the table's families on the {side} are unknown",
-        advice=(
-            "write that side's status again; if this persists, check the lines of `status-tool` in its region servers'"
-            " logs"
-        ),
+        advice="write that side's status again; if this persists, check the lines of `status-tool` in its region"
+        " servers' logs",
     ),
     # It has regions, but no descriptor, or nothing has: nobody knows what is replicated.
     "not-described": Code(
         Status.UNVERIFIABLE,
         "not described: the trackers recorded no descriptor",
-        advice=(
-            "run `run -m` again with --wait (for a slave's table, this check), so that a tracker records all tables; if"
-            " this persists, check the lines of `status-tool` in the region servers' logs"
-        ),
+        advice="run `run -m` again with --wait (for a slave's table, this check), so that a tracker records all tables;"
+        " if this persists, check the lines of `status-tool` in the region servers' logs",
         is_about_rows=True,
     ),
     # It is described, but none of its regions was recorded.
@@ -396,10 +344,8 @@ FILES: dict[str, Code[FileStatus]] = {
     "file-written": Code(
         FileStatus.UNVERIFIABLE,
         "{note}",
-        advice=(
-            "let its writer close it (hdfs debug recoverLease when the writer is gone), record the master's status"
-            " again, and check again"
-        ),
+        advice="let its writer close it (hdfs debug recoverLease when the writer is gone), record the master's status"
+        " again, and check again",
     ),
     # The lengths agree, or one is not known, and a side has no checksum.
     "no-checksum": Code(
@@ -429,55 +375,41 @@ FILES: dict[str, Code[FileStatus]] = {
 RUNS: dict[str, Code[Status]] = {
     "own-code": Code(
         Status.UNVERIFIABLE,
-        (
-            "replicated by other code: {note}, which may drop or change entries, or single cells of entries that count"
-            " as applied"
-        ),
-        advice=(
-            "remove it (add the peer again, restart those servers), compare the tables (--rows), and accept what was"
-            " written until then with --since; while it is there, only --rows can prove a table complete"
-        ),
+        "replicated by other code: {note}, which may drop or change entries, or single cells of entries that count"
+        " as applied",
+        advice="remove it (add the peer again, restart those servers), compare the tables (--rows), and accept what was"
+        " written until then with --since; while it is there, only --rows can prove a table complete",
         is_about_rows=True,
     ),
     "peers-elsewhere": Code(
         Status.UNVERIFIABLE,
-        (
-            "peers kept elsewhere: on the master {note}, so that the peers in ZooKeeper, by which FILE tells what is"
-            " shipped, may be those of before"
-        ),
-        advice=(
-            "keep the peers in ZooKeeper (HBase's CopyReplicationPeers moves them), restart the servers and write a new"
-            " FILE; until then only --rows can prove tables complete, if the peer in ZooKeeper leaves none out"
-        ),
+        "peers kept elsewhere: on the master {note}, so that the peers in ZooKeeper, by which FILE tells what is"
+        " shipped, may be those of before",
+        advice="keep the peers in ZooKeeper (HBase's CopyReplicationPeers moves them), restart the servers and write a"
+        " new FILE; until then only --rows can prove tables complete, if the peer in ZooKeeper leaves none out",
         is_about_rows=True,
     ),
     "not-compared": Code(
         Status.UNVERIFIABLE,
         "not compared: the table's rows could not settle it",
-        advice=(
-            "remove the reason, or wait until the rows stop changing (--wait), and check again with --rows; without"
-            " --rows the streams decide alone"
-        ),
+        advice="remove the reason, or wait until the rows stop changing (--wait), and check again with --rows; without"
+        " --rows the streams decide alone",
     ),
     "origin": Code(
         Status.UNVERIFIABLE,
         "origin",
-        advice=(
-            "check the server's log and its region server page. If it lives, start it with the tracker (`status-tool"
-            " setup`) and run `run -m` again with a longer --wait; if it is gone, run `run -m` again when its queue"
-            " has drained (`status-tool queues`), or compare the tables once (--rows, SyncTable) and then accept what"
-            " was written until then with --since"
-        ),
+        advice="check the server's log and its region server page. If it lives, start it with the tracker (`status-tool"
+        " setup`) and run `run -m` again with a longer --wait; if it is gone, run `run -m` again when its queue"
+        " has drained (`status-tool queues`), or compare the tables once (--rows, SyncTable) and then accept what"
+        " was written until then with --since",
         is_about_rows=True,
     ),
     # A server of the slave may have seen more than it has recorded.
     "slave-server": Code(
         Status.UNVERIFIABLE,
         "slave's region server: {note}, so that what its clients changed may not be recorded",
-        advice=(
-            "check again with --wait; if it stays, check that server's log, start it with the tracker (`status-tool"
-            " setup`), and compare the tables once (--rows --master-conf DIR)"
-        ),
+        advice="check again with --wait; if it stays, check that server's log, start it with the tracker (`status-tool"
+        " setup`), and compare the tables once (--rows --master-conf DIR)",
         is_about_rows=True,
     ),
     "no-tracker": Code(
@@ -489,10 +421,8 @@ RUNS: dict[str, Code[Status]] = {
     "witnessed": Code(
         Status.UNVERIFIABLE,
         "not witnessed: the witness may lack entries from before the cut: {note}",
-        advice=(
-            "write a new FILE (`run -m --witness`) with a longer --wait, once `status-tool queues` shows the witness's"
-            " queues drained; a gap in this one is a gap all the same"
-        ),
+        advice="write a new FILE (`run -m --witness`) with a longer --wait, once `status-tool queues` shows the"
+        " witness's queues drained; a gap in this one is a gap all the same",
     ),
     "slave-tables-unknown": Code(
         Status.UNVERIFIABLE,
@@ -507,10 +437,8 @@ RUNS: dict[str, Code[Status]] = {
     "not-replicated": Code(
         Status.UNVERIFIABLE,
         "nothing to check: {selected} has no replicated region on the master",
-        advice=(
-            "check --table and --namespace; `alter 'TABLE', {NAME => 'FAMILY', REPLICATION_SCOPE => 1}` replicates a"
-            " family"
-        ),
+        advice="check --table and --namespace; `alter 'TABLE', {NAME => 'FAMILY', REPLICATION_SCOPE => 1}` replicates a"
+        " family",
     ),
     "no-files": Code(
         Status.UNVERIFIABLE,
@@ -519,28 +447,20 @@ RUNS: dict[str, Code[Status]] = {
     ),
     "slave-older": Code(
         Status.UNVERIFIABLE,
-        (
-            "the slave's status is older than the cut: it was written at {written_from}, {age} before the cut at"
-            " {written_to} (or the clocks of the two hosts differ): it cannot show what had arrived by then, nor what"
-            " has changed on the slave since"
-        ),
-        advice=(
-            "write the slave's status again with `run -o FILE2` on the slave, now that FILE is there, or check on"
-            " the slave without --slave-status"
-        ),
+        "the slave's status is older than the cut: it was written at {written_from}, {age} before the cut at"
+        " {written_to} (or the clocks of the two hosts differ): it cannot show what had arrived by then, nor what"
+        " has changed on the slave since",
+        advice="write the slave's status again with `run -o FILE2` on the slave, now that FILE is there, or check on"
+        " the slave without --slave-status",
     ),
     "later-writes": Code(
         Status.UNVERIFIABLE,
-        (
-            "later writes: {streams} written to after the recorded shutdown time {written_from}, the"
-            " newest write at {written_to}; these writes are not in scope: either the recorded time is outdated, or"
-            " something still writes"
-        ),
-        advice=(
-            "if the application has run since, record the shutdown time again on the master (`shutdown-time record`;"
-            " `shutdown-time clear` removes it) and run `run -m` again; if these writes do not matter, check with -s"
-            " MILLIS or --ignore-later-writes, or leave the table out (--table, --namespace)"
-        ),
+        "later writes: {streams} written to after the recorded shutdown time {written_from}, the"
+        " newest write at {written_to}; these writes are not in scope: either the recorded time is outdated, or"
+        " something still writes",
+        advice="if the application has run since, record the shutdown time again on the master (`shutdown-time record`;"
+        " `shutdown-time clear` removes it) and run `run -m` again; if these writes do not matter, check with -s"
+        " MILLIS or --ignore-later-writes, or leave the table out (--table, --namespace)",
     ),
 }
 """Codes of runs that are unverifiable as a whole."""

@@ -49,24 +49,15 @@ class Problem:
     def to_json(self) -> dict[str, Any]:
         """Return the contract's keys, in its order."""
         start, end = (None if key is None else printable_key(key) for key in (self.start_key, self.end_key))
-        return {
-            "kind": str(self.kind),
-            "table": self.table,
-            "region": self.region,
-            "origin": self.origin,
-            "from_seq": self.from_seq,
-            "to_seq": self.to_seq,
-            "written_from_ms": self.written_from_ms,
-            "written_to_ms": self.written_to_ms,
-            "path": self.path,
-            "detail": self.detail,
-            "advice": self.advice,
-            "lag_ms": self.lag_ms,
-            "start_key": start,
-            "end_key": end,
-            "repair": None if self.repair is None else asdict(self.repair),
-            "code": self.code or None,
-        }
+        known = asdict(self) | {"kind": str(self.kind), "start_key": start, "end_key": end, "code": self.code or None}
+        return dict.fromkeys(_CONTRACT) | known
+
+
+_CONTRACT = (
+    *("kind", "table", "region", "origin", "from_seq", "to_seq", "written_from_ms", "written_to_ms", "path", "detail"),
+    *("advice", "lag_ms"),
+)
+"""The order of a problem's keys; all others follow in their own."""
 
 
 @dataclass(frozen=True, slots=True)

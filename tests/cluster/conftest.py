@@ -15,6 +15,7 @@ from xdist.scheduler import LoadFileScheduling
 from status_tool.spark.session import spark_session
 from tests.lab.adopt import Adopted
 from tests.lab.lab import Lab
+from tests.lab.ports import Ports
 from tests.lab.waiting import wait_until
 from tests.pair import JAR, Pair, start_pair, tracked_spec
 from tests.standing import borrowed_pair
@@ -110,6 +111,14 @@ class ByPairs(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
     """Return it whatever `--dist` says."""
     return ByPairs(config, log)
+
+
+@pytest.fixture(scope="module")
+def ports() -> Iterator[Ports]:
+    """Ports of processes that a module starts itself."""
+    ports = Ports()
+    yield ports
+    ports.release()
 
 
 @pytest.fixture

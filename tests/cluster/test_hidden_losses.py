@@ -53,11 +53,6 @@ def asked(pair: Pair, status: Path, table: str) -> Result:
     return pair.check(status, "--table", table, "--wait", "20")
 
 
-def codes(result: Result) -> set[str]:
-    """Of all problems."""
-    return {problem["code"] for problem in result.json["problems"]}
-
-
 def born_on(pair: Pair, server: str, name: str, families: dict[str, int]) -> str:
     """Return a table whose only region was opened on this server first."""
     for number in range(12):
@@ -115,7 +110,7 @@ def test_a_bulk_load_on_a_server_that_does_not_replicate_them(pair: Pair, early:
     time.sleep(5)
     assert len(pair.slave.admin.rows("loads")) == 10
     result = asked(pair, status, "loads")
-    assert (result.exit_code, codes(result)) == (3, {"bulkload"}), result
+    assert (result.exit_code, result.codes) == (3, {"bulkload"}), result
     other.stop()
 
 
@@ -136,7 +131,7 @@ def test_a_barrier_that_an_earlier_one_hides(pair: Pair, status: Path) -> None:
         pair.master.admin.put_rows("clocks", "f", 20, prefix="late")
         pair.write_master(status, "--table", "clocks")
         result = pair.check(status, "--table", "clocks")
-        assert (result.exit_code, codes(result)) == (1, {"behind"}), result
+        assert (result.exit_code, result.codes) == (1, {"behind"}), result
     finally:
         pair.master.admin.enable_peer(PEER)
 
@@ -161,7 +156,7 @@ def test_a_scope_that_is_raised_while_its_server_has_crashed(pair: Pair, status:
     time.sleep(3)
     assert not pair.same(table)
     result = asked(pair, status, table)
-    assert (result.exit_code, codes(result)) == (3, {"content-changed"}), result
+    assert (result.exit_code, result.codes) == (3, {"content-changed"}), result
 
 
 def test_a_scope_that_is_raised_while_its_table_is_disabled(pair: Pair, status: Path) -> None:
@@ -180,7 +175,7 @@ def test_a_scope_that_is_raised_while_its_table_is_disabled(pair: Pair, status: 
     admin.put_rows(table, "l", 5, prefix="new")
     wait_until(lambda: b"new00000004" in pair.slave.admin.rows(table), 60, "new rows arrive")
     result = asked(pair, status, table)
-    assert (result.exit_code, codes(result)) == (3, {"content-changed"}), result
+    assert (result.exit_code, result.codes) == (3, {"content-changed"}), result
 
 
 def test_a_table_that_is_altered_without_opening_its_regions_anew(pair: Pair, status: Path) -> None:
@@ -205,7 +200,7 @@ def test_a_server_of_the_master_without_write_ahead_logs(pair: Pair, early: Earl
     """Its WAL folder is empty all its life, so that it looks like one that has never written."""
     wait_until(lambda: time.time() > early.settled_s, 120, "its end lies back")
     result = asked(pair, status, early.unlogged)
-    assert (result.exit_code, codes(result)) == (3, {"content-changed"}), result
+    assert (result.exit_code, result.codes) == (3, {"content-changed"}), result
 
 
 def test_a_table_of_the_slave_that_is_made_anew_from_an_older_template(pair: Pair, early: Early, status: Path) -> None:
@@ -220,7 +215,7 @@ def test_a_table_of_the_slave_that_is_made_anew_from_an_older_template(pair: Pai
     wait_until(lambda: len(slave.rows("reset")) == 5, 60, "later rows arrive")
     time.sleep(2)  # the trackers look at the regions once a poll
     result = asked(pair, status, "reset")
-    assert (result.exit_code, codes(result)) == (3, {"slave-changed"}), result
+    assert (result.exit_code, result.codes) == (3, {"slave-changed"}), result
 
 
 def test_a_server_of_the_slave_without_write_ahead_logs(pair: Pair, status: Path) -> None:
@@ -241,4 +236,4 @@ def test_a_server_of_the_slave_without_write_ahead_logs(pair: Pair, status: Path
     wait_until(partial(is_open, pair.slave, table), 60, "it is open elsewhere")
     assert len(pair.slave.admin.rows(table)) == 5
     result = asked(pair, status, table)
-    assert (result.exit_code, codes(result)) == (3, {"own-code"}), result
+    assert (result.exit_code, result.codes) == (3, {"own-code"}), result

@@ -36,9 +36,8 @@ def pair(lab: Lab, warm_spark: None) -> Pair:
 
 
 @pytest.fixture(scope="module")
-def witness(lab: Lab, pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Witness]:
+def witness(lab: Lab, pair: Pair, ports: Ports, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Witness]:
     """Peer of the master: each new table is younger."""
-    ports = Ports()
     witness = Witness(lab, tmp_path_factory.mktemp("witness") / "one", ports.take())
     try:
         witness.start()
@@ -48,7 +47,6 @@ def witness(lab: Lab, pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> I
             yield witness
     finally:
         end_quietly(witness.process)
-        ports.release()
 
 
 def checked(pair: Pair, witness: Witness, file: Path, table: str, *options: str | Path) -> Result:

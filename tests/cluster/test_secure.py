@@ -329,13 +329,6 @@ def test_a_server_whose_certificate_is_unknown(
 # -- a witness
 
 
-@pytest.fixture(scope="module")
-def ports() -> Iterator[Ports]:
-    ports = Ports()
-    yield ports
-    ports.release()
-
-
 def site_of(folder: Path, **site: str) -> Path:
     """A folder with the hbase-site.xml of a witness: as secure as the master, and the tool's user may read it."""
     secured = {

@@ -23,11 +23,6 @@ MARK_S = 12.0
 """A tracker raises the mark of the state table every ten seconds."""
 
 
-def codes(result: Result) -> set[str]:
-    """Of its problems."""
-    return {problem["code"] for problem in result.json["problems"]}
-
-
 def restore(cluster: Cluster, tables: Sequence[str], *, restart: bool = False) -> None:
     """All are disabled, restored in this order from their snapshots, and enabled; servers restarted before that."""
     for table in tables:
@@ -112,7 +107,7 @@ def test_heads_that_are_lost(pair: Pair, status: Path, how: str, restart: bool) 
     wait_until(lambda: is_written(pair, status, table), 30, "the trackers have noticed")
     result = pair.check(status, "--table", table)
     assert result.exit_code in (1, 3), result
-    assert "older-than-tracker" in codes(result), result  # coverage starts anew: nobody vouches for what was before
+    assert "older-than-tracker" in result.codes, result  # coverage starts anew: nobody vouches for what was before
     master.enable_peer(PEER)
     pair.wait_same(table)
     result = by_rows(pair, status, table)
@@ -131,7 +126,7 @@ def test_segments_that_are_lost(pair: Pair, status: Path) -> None:
         assert "lost rows" in found[-1].stderr, found
         time.sleep(1)
         found.append(pair.check(status, "--table", "segments"))
-    assert (found[-1].exit_code, "slave-state-lost" in codes(found[-1])) == (3, True), found
+    assert (found[-1].exit_code, "slave-state-lost" in found[-1].codes) == (3, True), found
     result = by_rows(pair, status, "segments")
     assert result.exit_code == 0, result
 
@@ -168,7 +163,7 @@ def test_nightly_snapshots_restored_on_the_slave(pair: Pair, tmp_path: Path, ord
     for table, file in files.items():
         result = pair.check(file, "--table", table)
         assert result.exit_code in (1, 3), result
-        assert wanted <= codes(result), result
+        assert wanted <= result.codes, result
     for table, file in files.items():
         result = by_rows(pair, file, table)
         assert result.exit_code == (0 if order == (STATE_TABLE,) else 1), result
@@ -183,7 +178,7 @@ def test_a_state_table_whose_rows_expire(pair: Pair, status: Path) -> None:
     pair.master.admin.put_rows("expired", "f", 5, prefix="later")
     # Tests before this one may have taken the slave's state table back: then it is in doubt what lacks.
     lacking = pair.verdict(status, "expired")
-    assert (lacking.exit_code in (1, 3), "older-than-tracker" in codes(lacking)) == (True, False), lacking
+    assert (lacking.exit_code in (1, 3), "older-than-tracker" in lacking.codes) == (True, False), lacking
     pair.master.admin.set_ttl(STATE_TABLE, "t", 86_400)
     try:
         refused = tool_here("run", "-m", "-o", status, "--only", "hbase", conf=pair.master)
@@ -194,7 +189,7 @@ def test_a_state_table_whose_rows_expire(pair: Pair, status: Path) -> None:
         pair.master.admin.set_ttl(STATE_TABLE, "t", 2**31 - 1)
     wait_until(lambda: is_written(pair, status, "expired"), 60, "the trackers have written what they know again")
     doubted = pair.check(status, "--table=expired")
-    assert (doubted.exit_code in (1, 3), "older-than-tracker" in codes(doubted)) == (True, True), doubted
+    assert (doubted.exit_code in (1, 3), "older-than-tracker" in doubted.codes) == (True, True), doubted
     pair.master.admin.enable_peer(PEER)
     pair.wait_same("expired")
     rows = ("--rows", "--master-conf", str(pair.master.conf_dir))

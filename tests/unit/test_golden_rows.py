@@ -30,6 +30,7 @@ from status_tool.sources import codec, state_table
 from status_tool.sources.spool import read_spool
 from status_tool.sources.state_table import StateTable, newest_cells
 from status_tool.vocabulary.ids import family_id, origin_id
+from tests.unit.test_sources import SpoolFolder
 
 GOLDEN = Path(__file__).resolve().parents[2] / "coprocessor_stubs/src/test/resources/state"
 SERVER = "master.example.org,16020,1700000000000"
@@ -50,24 +51,12 @@ STREAM = {
 APPLIED = {"table": "ns:t", "region": OTHER, "origin": ORIGIN}
 
 
-class Folder:
-    """A spool folder that holds the golden rows."""
-
-    def pages(self, _folder: str) -> Iterator[list[dict[str, Any]]]:
-        """One page, one file."""
-        name = "tracker-rows.jsonl"
-        yield [{"pathSuffix": name, "length": (GOLDEN / name).stat().st_size}]
-
-    def start_of(self, path: str, _most: int) -> tuple[bytes, bool]:
-        """The file's bytes."""
-        return (GOLDEN / Path(path).name).read_bytes(), True
-
-
 @pytest.fixture(scope="module")
 def table() -> dict[bytes, Cells]:
     """The state table after the trackers have put all golden rows."""
     rows: dict[bytes, Cells] = {}
-    for key, cells in read_spool(cast(WebHdfs, Folder()), "spool"):
+    spool = SpoolFolder("tracker-rows.jsonl", (GOLDEN / "tracker-rows.jsonl").read_bytes())
+    for key, cells in read_spool(cast(WebHdfs, spool), "spool"):
         rows[key] = newest_cells(rows.get(key, {}), cells)
     return dict(sorted(rows.items()))
 

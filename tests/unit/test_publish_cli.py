@@ -365,8 +365,8 @@ def test_lost_takes_the_words_of_the_runbook(monkeypatch: pytest.MonkeyPatch, tm
     """`--since-recovery-point` is what it does anyway; the options of `run` have their meaning."""
     told: list[tuple[Any, Any]] = []
 
-    def tell(_master: Any, _slave: Any, request: Any, check: Any, **_: Any) -> int:
-        told.append((request, check))
+    def tell(_master: Any, _slave: Any, wait_s: float, check: Any, **_: Any) -> int:
+        told.append((wait_s, check))
         return 0
 
     monkeypatch.setattr("status_tool.cli.losing.tell_lost", tell)
@@ -374,7 +374,7 @@ def test_lost_takes_the_words_of_the_runbook(monkeypatch: pytest.MonkeyPatch, tm
     where = ["--slave-conf", str(tmp_path), "--table", "a", "--peer", "2", "--rows"]
     assert main(["lost", *where]) == 0
     assert main(["lost", "--since-recovery-point", *where, "--wait", "3"]) == 0
-    assert [request.wait_s for request, _ in told] == [60.0, 3.0]
+    assert [wait_s for wait_s, _ in told] == [60.0, 3.0]
     assert {(check.scope.peer_id, check.scope.tables, check.rows.every) for _, check in told} == {
         ("2", frozenset("a"), False)
     }

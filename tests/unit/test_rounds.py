@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -25,6 +25,7 @@ from status_tool.runs.live_rounds import Look, Master
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.sampling import Repeated
 from status_tool.runs.slave_side import Scratch
+from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import SLAVE, Header
 from status_tool.vocabulary.outcome import HBaseOutcome, Outcome
@@ -99,7 +100,7 @@ class Watched(Master):
         self.rounds.done.append("lost")
 
 
-FILE = MasterSide(None, HEADER)  # type: ignore[arg-type]  # nothing reads it here
+FILE = MasterSide(cast(StatusFile, SimpleNamespace(rows_of=lambda *_: ())), HEADER)
 
 
 def test_the_slave_is_read_after_the_master_in_each_round(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,7 +258,6 @@ def test_rows_are_compared_beside_spark_only_once_the_slave_is_read_for_good(
         tables = frozenset[str]()
 
     monkeypatch.setattr(live_rounds, "RowComparison", Compared)
-    monkeypatch.setattr(MasterSide, "rows_of", lambda *_: [])
     near = tmp_path / "near"
     if is_near:
         near.touch()

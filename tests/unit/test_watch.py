@@ -803,8 +803,8 @@ def test_a_number_of_rounds_and_the_last_ones_exit_code(folder: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "status_tool", "watch", *options], capture_output=True, text=True, timeout=900
     )
-    receiver.shutdown()
-    receiver.server_close()
+    receiver.server.shutdown()
+    receiver.server.server_close()
     assert done.returncode == 1, done.stderr
     printed_lines = [json.loads(text) for text in done.stdout.splitlines()]
     assert [one["data"] for one in receiver.events[1:]] == printed_lines

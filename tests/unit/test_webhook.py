@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import socket
-import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
@@ -14,24 +13,31 @@ import pytest
 from status_tool.errors import UsageError
 from status_tool.watch import webhook
 from status_tool.watch.webhook import CONTENT_TYPE, Webhook
+from tests.http_server import Answer, ended, serve, url_of
 
 ROUND = {"round": 1, "started_ms": 1_700_000_000_000, "verdict": "incomplete", "exit_code": 1}
 
 
-class Receiver(http.server.ThreadingHTTPServer):
+class Receiver:
     """Answers with these codes, then with 204; keeps what it was sent."""
 
     def __init__(self, *codes: int) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
         self.codes = list(codes)
         self.bodies: list[bytes] = []
         self.kinds: set[str] = set()
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        self.server = serve(self._answer)
+
+    def _answer(self, request: BaseHTTPRequestHandler) -> Answer:
+        """Whoever follows a redirection finds a page there."""
+        if request.command == "POST":
+            self.bodies.append(request.rfile.read(int(request.headers["Content-Length"])))
+            self.kinds.add(request.headers["Content-Type"])
+        return self.codes.pop(0) if self.codes else 204, {"Location": "/elsewhere"}, b""
 
     @property
     def url(self) -> str:
         """Its address, with a secret."""
-        return f"http://127.0.0.1:{self.server_address[1]}/hook?token=secret"
+        return f"{url_of(self.server)}/hook?token=secret"
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -40,30 +46,11 @@ class Receiver(http.server.ThreadingHTTPServer):
         return [json.loads(body) for body in self.bodies]
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
-    server: Receiver
-
-    def do_POST(self) -> None:
-        self.server.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.kinds.add(self.headers["Content-Type"])
-        self.do_GET()
-
-    def do_GET(self) -> None:
-        """Answer with the next code. Whoever follows a redirection finds a page there."""
-        self.send_response(self.server.codes.pop(0) if self.server.codes else 204)
-        self.send_header("Location", "/elsewhere")
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    server = Receiver()
-    yield server
-    server.shutdown()
-    server.server_close()
+    receiver = Receiver()
+    with ended(receiver.server):
+        yield receiver
 
 
 @pytest.fixture(autouse=True)
