@@ -35,9 +35,11 @@ _OF_OWN: Mapping[str, tuple[str, ...]] = {
     "queues": ("metrics", "peer"),
     "rows": ("rate",),
     "setup": ("master_zookeeper",),
+    "witness": ("listen", "principal", "keytab"),
 }
 """By command, its parameters that mean another thing than the key of a file: a textfile of its own, which would replace
-that of checks; this cluster's own peers, not the master's; megabytes, not requests of a NameNode; a look at a witness.
+that of checks; this cluster's own peers, not the master's; megabytes, not requests of a NameNode; a look at a witness;
+a server's address and principal, not those of a page and a client.
 """
 
 _ENDPOINTS: Mapping[str, tuple[str, ...]] = {

@@ -240,6 +240,7 @@ def test_a_key_of_checks_is_none_of_a_command_that_means_another_thing_by_it(fol
     given = {"publish": "metrics", "recovery-point": "metrics", "rows": "rate", "setup": "master_zookeeper"}
     assert not any(name in found[command] for command, name in {**given, "queues": "metrics"}.items())
     assert "peer" not in found["queues"]
+    assert found["witness"].keys() == {"conf_dir"}, "it served by the client's principal, at the address of a page"
     assert found["run"]["metrics"] == "m.prom"
     assert (found["run"]["peer"], found["lost"]["peer"], found["rows"]["wait"]) == ("1", "1", 3)
     write(folder / NAME, 'master-zookeeper = "h:2/z"')
