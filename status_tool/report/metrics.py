@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TextIO
 
 from status_tool.atomic import PUBLIC, atomic_write
@@ -25,12 +25,17 @@ class Before:
 
     names: dict[str, str] = field(default_factory=dict)
     last_success_s: float | None = None
+    limits: int | None = None
+    """Number of restrictions of the last check that came to a verdict; None: not known."""
 
     def after(self, outcome: Outcome, ended_ms: int) -> Before:
-        """Return what is known after one more check. A success is kept only for the same clusters and peer."""
-        names = names_of(outcome)
-        kept_s = self.last_success_s if self.names == names else None
-        return Before(names, ended_ms / 1000 if outcome.exit_code == 0 else kept_s)
+        """Return what is known after one more check.
+
+        A success is kept only for the same clusters and peer, and none of a check of less.
+        """
+        names, limits = names_of(outcome), len(outcome.limits)
+        kept_s = self.last_success_s if (self.names, self.limits) == (names, limits) else None
+        return Before(names, ended_ms / 1000 if outcome.exit_code == 0 else kept_s, limits)
 
 
 def before(path: str | os.PathLike[str]) -> Before:
@@ -44,7 +49,8 @@ def before(path: str | os.PathLike[str]) -> Before:
     success = re.search(r"^status_tool_last_success_timestamp_seconds{.*} ([0-9.]+)$", text, re.MULTILINE)
     pairs = re.findall(r'(master|slave|peer)="((?:[^"\\]|\\.)*)"', labels[1]) if labels else []
     names = {name: re.sub(r"\\(.)", r"\1", value) for name, value in pairs}
-    return Before(names, float(success[1]) if success else None)
+    limits = re.search(r"^status_tool_limits{.*} ([0-9]+)$", text, re.MULTILINE)
+    return Before(names, float(success[1]) if success else None, int(limits[1]) if limits else None)
 
 
 class MetricsReporter(Reporter):
@@ -72,27 +78,27 @@ class MetricsReporter(Reporter):
     def write_failure(self, stream: TextIO) -> None:
         """Write the metrics of a failed run: `up` 0 under the labels of the previous run."""
         names = {name: self._last.names.get(name, "") for name in ("master", "slave", "peer")}
-        lines = [*self._run(names, 0, self._last.last_success_s), "# EOF"]
+        lines = [*self._run(replace(self._last, names=names), 0), "# EOF"]
         stream.writelines(line + "\n" for line in lines)
 
-    def _run(self, names: Mapping[str, str], up: int, success_s: float | None) -> Iterator[str]:
-        ran_s = self._run_ms / 1000
+    def _run(self, known: Before, up: int) -> Iterator[str]:
+        ran_s, success_s = self._run_ms / 1000, known.last_success_s
+        limits = "How many restrictions the check names, such as --table: no half is complete beyond them."
         gauges: list[tuple[str, str, float | None]] = [
             ("up", "Whether the last run came to a verdict: 0 after an error (exit code 2).", up),
             ("last_run_timestamp_seconds", "When the last run ended, with or without a verdict.", ran_s),
             ("last_success_timestamp_seconds", "When a run last ended with the verdict complete.", success_s),
             ("run_duration_seconds", "How long the last run took.", self._duration_s),
+            ("limits", limits, known.limits),
         ]
         for name, meaning, value in gauges:
-            yield from _gauge(name, meaning, [] if value is None else [({}, value)], names)
+            yield from _gauge(name, meaning, [] if value is None else [({}, value)], known.names)
 
     def _lines(self, outcome: Outcome) -> Iterator[str]:
         known = self._last.after(outcome, self._run_ms)
         names = known.names
-        yield from self._run(names, 1, known.last_success_s)
+        yield from self._run(known, 1)
         yield from _gauge("exit_code", "Exit code of the last check.", [({}, outcome.exit_code)], names)
-        meaning = "How many restrictions the check names, such as --table: no half is complete beyond them."
-        yield from _gauge("limits", meaning, [({}, len(outcome.limits))], names)
         yield from _gauge(
             "verdict",
             "Verdict of a half: 0 complete, 1 not complete, 3 could not be verified.",
@@ -160,12 +166,14 @@ def queue_metrics(cluster_id: str, read_ms: int, peers: Iterable[Mapping[str, An
     yield "# EOF"
 
 
-def point_metrics(names: Mapping[str, str], points: Mapping[str, int | None]) -> Iterator[str]:
+def point_metrics(names: Mapping[str, str], points: Mapping[str, int | None], limits: int) -> Iterator[str]:
     """Yield the metrics of recovery points by table; the name of the whole is empty, and those without one have none.
 
-    `names` are the ids of master and slave.
+    `names` are the ids of master and slave, `limits` is the number of restrictions of the whole.
     """
     yield from _points(names, points, time.time())
+    meaning = "How many restrictions recovery-point names, such as --table: the point of the whole is of no more."
+    yield from _gauge("recovery_point_limits", meaning, [({}, limits)], names)
     yield "# EOF"
 
 
