@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from status_tool.clients.config import Settings
@@ -46,8 +46,9 @@ def cluster_drift(settings: Settings, topology: Topology, peers: Sequence[Settin
     except (ConfigurationError, ConnectionFailed) as error:
         return Found(unchecked=(f"drift of tables is not known: {error}",))
     known = _known_tables(peers, unchecked)
-    targets = []
-    for link in topology.nodes[topology.root].links:
+    targets, links = [], topology.nodes[topology.root].links
+    unchecked += _of_no_peer(known, links)
+    for link in links:
         if link.to is None or link.to == topology.root:
             continue
         tables = known.get(link.to) or _mirrored_tables(link, settings)
@@ -74,6 +75,12 @@ def _known_tables(peers: Sequence[Settings], unchecked: list[str]) -> dict[str, 
             continue
         known[cluster_id] = {row["table"]: frozenset(json.loads(row["detail"])["families"]) for row in rows}
     return known
+
+
+def _of_no_peer(known: Iterable[str], links: Sequence[Link]) -> Iterator[str]:
+    """Yield the clusters of `--peer-conf` that no peer leads to, in words: their tables are compared with nothing."""
+    for cluster in sorted(set(known) - {link.to for link in links}):
+        yield f"--peer-conf: no peer of this cluster leads to {cluster}, so that its tables are not compared"
 
 
 def _mirrored_tables(link: Link, settings: Settings) -> Tables | None:
