@@ -75,7 +75,7 @@ class Lost:
                 self._parents[region] = written_ms
 
     def _is_younger(self, stream: Row) -> bool:
-        first_ms, bound_ms = stream.get("first_ms"), self.barriers.get(stream.get("origin"))
+        first_ms, bound_ms = stream.get("first_ms"), self.barriers.get(stream.get("origin") or 0)
         return first_ms is not None and bound_ms is not None and first_ms > bound_ms
 
     @property
