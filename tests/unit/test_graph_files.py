@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from status_tool.cli.main import main
 from status_tool.clients.config import Settings
 from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.zookeeper import Peer
@@ -198,3 +199,10 @@ def test_what_paths_writes_itself_is_signed(tmp_path: Path, monkeypatch: pytest.
     desk = _Desk(PathsAsked((sun,), Scope(), key=KEY), tmp_path, lambda _: None)
     desk.read(MASTER, 0, ["sun"])
     assert desk.masters["sun", 0].facts.rows == ()
+
+
+def test_files_are_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The option had no effect, and the verdict was there at once."""
+    given = [f"--cluster={side}={written(tmp_path / side, side)}" for side in (MASTER, SLAVE)]
+    assert main(["paths", *given, "--wait", "5"]) == 2
+    assert "--wait reads slaves again" in capsys.readouterr().err
