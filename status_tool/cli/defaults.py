@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,9 +35,19 @@ _OF_OWN: Mapping[str, tuple[str, ...]] = {
     "queues": ("metrics", "peer"),
     "rows": ("rate",),
     "setup": ("master_zookeeper",),
+    "witness": ("listen", "principal", "keytab"),
 }
 """By command, its parameters that mean another thing than the key of a file: a textfile of its own, which would replace
-that of checks; this cluster's own peers, not the master's; megabytes, not requests of a NameNode; a look at a witness.
+that of checks; this cluster's own peers, not the master's; megabytes, not requests of a NameNode; a look at a witness;
+a server's address and principal, not those of a page and a client.
+"""
+
+_ENDPOINTS: Mapping[str, tuple[str, ...]] = {
+    "conf_dir": ("zookeeper", "thrift", "webhdfs"),
+    "master_conf": ("master_zookeeper", "master_thrift"),
+}
+"""By the parameter that names a cluster by its site files, those that go before these files. The first names a cluster,
+too: one that a file sets, and site files that are named elsewhere, may be of two clusters.
 """
 
 
@@ -92,11 +102,19 @@ def read_defaults(profile: str | None) -> Defaults:
     clusters = _clusters(file, document.pop(CLUSTERS, {}))
     settings: dict[str, Setting] = {}
     for section, where in ((document, str(file)), (profiles.get(profile, {}), f"{file} [{PROFILES}.{profile}]")):
-        for key, value in section.items():
-            if key not in KEYS:
-                raise ConfigurationError(f"{where}: {key!r} is not one of {', '.join(KEYS)}")
-            settings[PARAMETERS[key]] = Setting(key, value, where)
+        if unknown := [key for key in section if key not in KEYS]:
+            raise ConfigurationError(f"{where}: {unknown[0]!r} is not one of {', '.join(KEYS)}")
+        for name in _of_another_cluster(settings, {PARAMETERS[key] for key in section}):
+            settings.pop(name, None)
+        settings |= {PARAMETERS[key]: Setting(key, value, where) for key, value in section.items()}
     return Defaults(file, profile, settings, clusters)
+
+
+def _of_another_cluster(settings: Collection[str], given: Collection[str]) -> Iterator[str]:
+    """Yield the endpoints of a cluster that settings name, where those that are given name one by its site files."""
+    for folders, endpoints in _ENDPOINTS.items():
+        if folders in given and endpoints[0] in settings:
+            yield from endpoints
 
 
 def _clusters(file: Path, tables: Any) -> dict[str, dict[str, Any]]:
@@ -171,7 +189,21 @@ def from_file() -> frozenset[str]:
     return _from_file
 
 
-class RunCommand(TyperCommand):
+class ConfiguredCommand(TyperCommand):
+    """A command that a file may set options of."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse as Typer does, and drop the endpoints of another cluster than the command line names."""
+        rest = super().parse_args(ctx, args)
+        given = {name for name in ctx.params if ctx.get_parameter_source(name).name == "COMMANDLINE"}
+        # A command may not take the one that names the cluster, and `watch` makes a context that has no file.
+        settings = {*(ctx.obj.settings if ctx.obj else ()), *(ctx.default_map or ())}
+        dropped = set(_of_another_cluster(settings, given)) - given
+        ctx.params |= {one.name: one.default for one in self.params if one.name in dropped}
+        return rest
+
+
+class RunCommand(ConfiguredCommand):
     """`run`, whose modes take different options: what a file sets counts where the mode takes it."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

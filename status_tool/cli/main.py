@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import typer
@@ -19,11 +19,10 @@ from typer.main import get_command
 
 from status_tool import __version__
 from status_tool.atomic import written
-from status_tool.cli.defaults import RunCommand, default_map, read_defaults
-from status_tool.cli.help_groups import PlainCommand
+from status_tool.cli.defaults import ConfiguredCommand, RunCommand, default_map, read_defaults
 from status_tool.cli.lost import lost
 from status_tool.cli.paths import paths
-from status_tool.cli.prune import prune
+from status_tool.cli.prune import PruneCommand, prune
 from status_tool.cli.publish import PublishCommand, publish
 from status_tool.cli.queues import queues
 from status_tool.cli.recovery_point import recovery_point
@@ -58,9 +57,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+command = partial(app.command, cls=ConfiguredCommand)
 app.command(cls=RunCommand, short_help="Write a status file, or check the master's on the slave.")(run)
-app.command(short_help="Show what replication has yet to ship.")(queues)
-app.command(short_help="Compare tables of both clusters by row digests.")(rows)
+command(short_help="Show what replication has yet to ship.")(queues)
+command(short_help="Compare tables of both clusters by row digests.")(rows)
 app.command(
     cls=WatchCommand,
     short_help="Check again and again, as a service.",
@@ -71,17 +71,17 @@ app.command(
     short_help="Send status files to the slave by replication.",
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
 )(publish)
-app.command(name="recovery-point", short_help="Show up to when the slave is proven complete.")(recovery_point)
-app.command(short_help="List what the old master holds that the slave never got.")(lost)
-app.command(short_help="Check every edge and path of a replication graph.")(paths)
-app.command(short_help="Print the steps of a planned change of roles.")(switchover)
-app.command(short_help="Show clusters, peers, and tables that drift.")(topology)
+command(name="recovery-point", short_help="Show up to when the slave is proven complete.")(recovery_point)
+command(short_help="List what the old master holds that the slave never got.")(lost)
+command(short_help="Check every edge and path of a replication graph.")(paths)
+command(short_help="Print the steps of a planned change of roles.")(switchover)
+command(short_help="Show clusters, peers, and tables that drift.")(topology)
 app.add_typer(shutdown_time, name="shutdown-time", short_help="Record, show or clear when the application stopped.")
-app.command(short_help="Print how to install the trackers on this cluster.")(setup)
-app.command(short_help="Tell whether this cluster is ready, or the next step.")(doctor)
-app.command(cls=PlainCommand, short_help="Drop rows of region servers that are long gone.")(prune)
-app.command(short_help="Be a peer that keeps which entries it was sent.")(witness)
-app.command(short_help="Show each effective setting and where it comes from.")(config)
+command(short_help="Print how to install the trackers on this cluster.")(setup)
+command(short_help="Tell whether this cluster is ready, or the next step.")(doctor)
+app.command(cls=PruneCommand, short_help="Drop rows of region servers that are long gone.")(prune)
+command(short_help="Be a peer that keeps which entries it was sent.")(witness)
+command(short_help="Show each effective setting and where it comes from.")(config)
 
 
 def _version(value: bool) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from status_tool.atomic import check_targets
+from status_tool.cli.defaults import is_default
 from status_tool.cli.named_clusters import ClusterOption, chosen_names, named_clusters
 from status_tool.cli.options import show_as, sign_key_of, trust_of
 from status_tool.cli.run import spark_settings_of, streams_of
@@ -59,6 +60,8 @@ def paths(
 
     show_as(quiet=one.quiet, verbose=one.verbose, log_file=one.log_file)
     clusters = named_clusters(cluster, context.obj.clusters, trust)
+    if one.wait and not is_default(context, "wait") and all(cluster.settings is None for cluster in clusters):
+        raise UsageError("--wait reads slaves again, and every cluster here is of files: leave it out")
     sources, targets = chosen_names("--from", source, clusters), chosen_names("--to", target, clusters)
     if len(sources | targets) == 1 and sources and targets:
         raise UsageError(f"--from and --to are both {min(sources)}: a path has two clusters")

@@ -41,7 +41,7 @@ def tell(
             point_page(point, list(sentences_of(point, limit_s)), _STYLES[exit_code_of(point, limit_s)], stream)
     if metrics is not None:
         names = {"master": point.master_cluster_id or "", "slave": point.slave_cluster_id}
-        write_metrics(metrics, point_metrics(names, point.points))
+        write_metrics(metrics, point_metrics(names, point.points, len(point.limits)))
     print_answer(point_document(point, limit_s), lines_of(point, limit_s), as_json=as_json)
     if not as_json:
         print_notices(point.notices)

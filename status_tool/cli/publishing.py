@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from status_tool.cli.options import settings_of
 from status_tool.cli.repeated import RoundParameters, as_service
 from status_tool.cli.run_options import OPTIONS, Half
 from status_tool.cli.signals import received
+from status_tool.clients.config import Settings
 from status_tool.clients.zookeeper import Peer, ZooKeeper
 from status_tool.errors import (
     EXIT_COMPLETE,
@@ -121,8 +123,6 @@ class _Publisher:
         self._what = what
         self._service = service
         self._file = folder / "master.status"
-        self._settings = settings_of(what.check)
-        self._table = PublishedTable(self._settings.thrift(), self._settings.status_table)
         self._turns: Turns | None = None
         self._files_at: float | None = None
         self._peers: list[Peer] | None = None
@@ -130,6 +130,15 @@ class _Publisher:
         self._peers_at = 0.0
         self._last: Closing | None = None
         self._sent = SentParts()
+
+    @cached_property
+    def _settings(self) -> Settings:
+        # In the first round, whose error shows in the metrics: those of an earlier publisher would say that it is up.
+        return settings_of(self._what.check)
+
+    @cached_property
+    def _table(self) -> PublishedTable:
+        return PublishedTable(self._settings.thrift(), self._settings.status_table)
 
     def rounds(self) -> Iterator[PublishRound]:
         """Yield the rounds. Wrong options or settings end the first one by their error."""

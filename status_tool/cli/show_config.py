@@ -36,7 +36,9 @@ def config(
 
 
 def _has(context: typer.Context, name: str) -> bool:
-    return name in context.obj.settings or _on_command_line(context, name)
+    # `ConfiguredCommand` drops the endpoints of another cluster.
+    is_set = name in context.obj.settings and bool(context.params.get(name, True))
+    return is_set or _on_command_line(context, name)
 
 
 def _on_command_line(context: typer.Context, name: str) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from status_tool.cli.defaults import ConfiguredCommand
 from status_tool.cli.options import on_cluster
 from status_tool.cli.run_options import with_options
 from status_tool.cli.times import parse_time
@@ -25,7 +26,7 @@ shutdown_time = typer.Typer(
 )
 
 
-@shutdown_time.command()
+@shutdown_time.command(cls=ConfiguredCommand)
 @on_cluster("thrift")
 @with_options(shutdown="The time to record (epoch ms or ISO 8601); default: now.")
 def record(settings: Settings, *, shutdown: str | None) -> None:
@@ -40,7 +41,7 @@ def record(settings: Settings, *, shutdown: str | None) -> None:
     typer.echo(f"Shutdown time recorded: {moment} ({iso(moment)})")
 
 
-@shutdown_time.command()
+@shutdown_time.command(cls=ConfiguredCommand)
 @on_cluster("thrift")
 def clear(settings: Settings) -> None:
     """Forget the recorded shutdown time: a check then covers all writes up to `run -m`."""
@@ -51,7 +52,7 @@ def clear(settings: Settings) -> None:
     typer.echo(f"No shutdown time is recorded any more; {known}.")
 
 
-@shutdown_time.command()
+@shutdown_time.command(cls=ConfiguredCommand)
 @on_cluster("thrift")
 @with_options("as_json")
 def show(settings: Settings, *, as_json: bool) -> None:

@@ -60,7 +60,7 @@ def topology(
 
         problems = [*found.problems, *(f"table {one.table} {one.detail}. {one.advice}" for one in drift.drift)]
         with atomic_write(report) as stream:
-            topology_page(found.to_map(), problems, stream)
+            topology_page(found.to_map(), problems, drift.unchecked, stream)
     return 1 if found.problems or drift.drift else 0
 
 

@@ -53,6 +53,8 @@ class Lost:
     """Regions that have streams but no longer exist, by table: collected from a master's rows as they arrive."""
 
     since: Baseline = NOTHING_ACCEPTED
+    barriers: Mapping[int, int] = field(default_factory=dict)
+    """As `RunContext.barriers`: a region whose streams all began later was made after the regions were read."""
     _streams: dict[str, tuple[str, int | None]] = field(default_factory=dict)
     """By region: its table, and when it was last written to."""
     _existing: set[str] = field(default_factory=set)
@@ -63,12 +65,18 @@ class Lost:
         """Take `stream`, `fact` and `region` rows, in any order."""
         for row in rows:
             region, table, written_ms = row.get("region") or "", row.get("table"), row.get("write_ms")
-            if row["kind"] == "stream" and table is not None and is_later(written_ms, self.since.of(table)):
+            if row["kind"] == "stream":
+                if table is None or not is_later(written_ms, self.since.of(table)) or self._is_younger(row):
+                    continue
                 self._streams[region] = (table, latest(written_ms, self._streams.get(region, (table, None))[1]))
             elif row["kind"] == "region":
                 self._existing.add(region)
             elif row["kind"] == "fact" and row.get("state") in LINEAGE:
                 self._parents[region] = written_ms
+
+    def _is_younger(self, stream: Row) -> bool:
+        first_ms, bound_ms = stream.get("first_ms"), self.barriers.get(stream.get("origin") or 0)
+        return first_ms is not None and bound_ms is not None and first_ms > bound_ms
 
     @property
     def by_table(self) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from status_tool.clients.config import Settings
@@ -13,12 +13,15 @@ from status_tool.explain.drift import Drift, DriftTarget, Lost, Tables, find_dri
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.peer_topology import Link, Topology
 from status_tool.gather.snapshot import Request, snapshot
+from status_tool.rules.origins import barriers_of
 from status_tool.sources.meta import table_families
 from status_tool.vocabulary.header import MASTER
 from status_tool.vocabulary.scope import Baseline
 
 WAIT_S = 10.0
 """Time for the trackers' flush; what one has not written by then appears in the next run."""
+
+_LOST_COLUMNS = ["kind", "table", "region", "origin", "first_ms", "write_ms", "state"]
 
 
 @dataclass(frozen=True)
@@ -39,15 +42,16 @@ def cluster_drift(settings: Settings, topology: Topology, peers: Sequence[Settin
     unchecked: list[str] = []
     try:
         gathered = snapshot(settings, Request(side=MASTER, wait_s=WAIT_S, hdfs=False), lambda _: None)
-        lost = Lost(since)
+        lost = Lost(since, barriers_of(row for row in gathered.rows if row["kind"] == "server"))
         for source in (gathered.regions, *gathered.sources):
             for batch in read_all(source):
-                lost.add(batch.select(["kind", "table", "region", "write_ms", "state"]).to_pylist())
+                lost.add(batch.select(_LOST_COLUMNS).to_pylist())
     except (ConfigurationError, ConnectionFailed) as error:
         return Found(unchecked=(f"drift of tables is not known: {error}",))
     known = _known_tables(peers, unchecked)
-    targets = []
-    for link in topology.nodes[topology.root].links:
+    targets, links = [], topology.nodes[topology.root].links
+    unchecked += _of_no_peer(known, links)
+    for link in links:
         if link.to is None or link.to == topology.root:
             continue
         tables = known.get(link.to) or _mirrored_tables(link, settings)
@@ -74,6 +78,12 @@ def _known_tables(peers: Sequence[Settings], unchecked: list[str]) -> dict[str, 
             continue
         known[cluster_id] = {row["table"]: frozenset(json.loads(row["detail"])["families"]) for row in rows}
     return known
+
+
+def _of_no_peer(known: Iterable[str], links: Sequence[Link]) -> Iterator[str]:
+    """Yield the clusters of `--peer-conf` that no peer leads to, in words: their tables are compared with nothing."""
+    for cluster in sorted(set(known) - {link.to for link in links}):
+        yield f"--peer-conf: no peer of this cluster leads to {cluster}, so that its tables are not compared"
 
 
 def _mirrored_tables(link: Link, settings: Settings) -> Tables | None:

@@ -24,7 +24,7 @@ from status_tool.gather.queue_backlog import has_lengths, has_same_queues, has_s
 from status_tool.printable import counted
 from status_tool.rules.custody import survey
 from status_tool.rules.descriptors import retention_of
-from status_tool.rules.origins import barrier_ms, read_by_ms
+from status_tool.rules.origins import barriers_of, read_by_ms
 from status_tool.rules.peers import PeerFacts, parse_peer
 from status_tool.rules.queue_proofs import has_crashed, newly_settled, start_code, undrained_servers
 from status_tool.rules.server_settings import peers_elsewhere
@@ -319,14 +319,13 @@ def _master_half(settled: _Settled, header: Header, source: StateTableSource) ->
     names = (row["region"] for row in regions.rows("region"))
     replicated = {row["table"]: frozenset(replicated_families(row["detail"]) or ()) for row in small.tables}
     crashed = frozenset(row["origin"] for row in settled.servers if has_crashed(row))
-    read = {row["origin"]: barrier_ms(row) for row in settled.servers if row["live"] and row["echoed"]}
     existing = codec.Existing(
         codec.packed(names),
         settled.read_by_ms,
         small.coverage_ms,
         replicated,
         crashed,
-        {origin: moment for origin, moment in read.items() if moment is not None},
+        barriers_of(settled.servers),
     )
     queued, notices = queue_rows(settled.settings, zookeeper)
     # The peers come after the queues: HBase deletes a queue with its peer, and a peer that ships less empties it as

@@ -25,13 +25,14 @@ _HEAD = """<!DOCTYPE html>
 """
 
 
-def topology_page(clusters: ClusterMap, problems: Sequence[str], stream: TextIO) -> None:
+def topology_page(clusters: ClusterMap, problems: Sequence[str], unchecked: Sequence[str], stream: TextIO) -> None:
     """Write the page of `status-tool topology --report`."""
     with small_page(f"Replication topology, {iso(int(time.time() * 1000))}", stream):
         stream.writelines(f"{line}\n" for line in drawn(clusters))
-        if problems:
-            stream.write("<h2>Problems</h2>\n")
-            stream.writelines(f"{line}\n" for line in table_of([(problem,) for problem in problems]))
+        for heading, texts in (("Problems", problems), ("Not checked", unchecked)):
+            if texts:
+                stream.write(f"<h2>{heading}</h2>\n")
+                stream.writelines(f"{line}\n" for line in table_of([(text,) for text in texts]))
 
 
 @contextmanager

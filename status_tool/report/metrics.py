@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TextIO
 
 from status_tool.atomic import PUBLIC, atomic_write
@@ -25,12 +25,17 @@ class Before:
 
     names: dict[str, str] = field(default_factory=dict)
     last_success_s: float | None = None
+    limits: int | None = None
+    """Number of restrictions of the last check that came to a verdict; None: not known."""
 
     def after(self, outcome: Outcome, ended_ms: int) -> Before:
-        """Return what is known after one more check. A success is kept only for the same clusters and peer."""
-        names = names_of(outcome)
-        kept_s = self.last_success_s if self.names == names else None
-        return Before(names, ended_ms / 1000 if outcome.exit_code == 0 else kept_s)
+        """Return what is known after one more check.
+
+        A success is kept only for the same clusters and peer, and none of a check of less.
+        """
+        names, limits = names_of(outcome), len(outcome.limits)
+        kept_s = self.last_success_s if (self.names, self.limits) == (names, limits) else None
+        return Before(names, ended_ms / 1000 if outcome.exit_code == 0 else kept_s, limits)
 
 
 def before(path: str | os.PathLike[str]) -> Before:
@@ -44,7 +49,8 @@ def before(path: str | os.PathLike[str]) -> Before:
     success = re.search(r"^status_tool_last_success_timestamp_seconds{.*} ([0-9.]+)$", text, re.MULTILINE)
     pairs = re.findall(r'(master|slave|peer)="((?:[^"\\]|\\.)*)"', labels[1]) if labels else []
     names = {name: re.sub(r"\\(.)", r"\1", value) for name, value in pairs}
-    return Before(names, float(success[1]) if success else None)
+    limits = re.search(r"^status_tool_limits{.*} ([0-9]+)$", text, re.MULTILINE)
+    return Before(names, float(success[1]) if success else None, int(limits[1]) if limits else None)
 
 
 class MetricsReporter(Reporter):
@@ -72,25 +78,26 @@ class MetricsReporter(Reporter):
     def write_failure(self, stream: TextIO) -> None:
         """Write the metrics of a failed run: `up` 0 under the labels of the previous run."""
         names = {name: self._last.names.get(name, "") for name in ("master", "slave", "peer")}
-        lines = [*self._run(names, 0, self._last.last_success_s), "# EOF"]
+        lines = [*self._run(replace(self._last, names=names), 0), "# EOF"]
         stream.writelines(line + "\n" for line in lines)
 
-    def _run(self, names: Mapping[str, str], up: int, success_s: float | None) -> Iterator[str]:
+    def _run(self, known: Before, up: int) -> Iterator[str]:
+        names = known.names
         meaning = "Whether the last run came to a verdict: 0 after an error (exit code 2)."
         yield from _value("up", meaning, up, names)
         meaning = "When the last run ended, with or without a verdict."
         yield from _value("last_run_timestamp_seconds", meaning, self._run_ms / 1000, names)
         meaning = "When a run last ended with the verdict complete."
-        yield from _value("last_success_timestamp_seconds", meaning, success_s, names)
+        yield from _value("last_success_timestamp_seconds", meaning, known.last_success_s, names)
         yield from _value("run_duration_seconds", "How long the last run took.", self._duration_s, names)
+        meaning = "How many restrictions the check names, such as --table: no half is complete beyond them."
+        yield from _value("limits", meaning, known.limits, names)
 
     def _lines(self, outcome: Outcome) -> Iterator[str]:
         known = self._last.after(outcome, self._run_ms)
         names = known.names
-        yield from self._run(names, 1, known.last_success_s)
+        yield from self._run(known, 1)
         yield from _value("exit_code", "Exit code of the last check.", outcome.exit_code, names)
-        meaning = "How many restrictions the check names, such as --table: no half is complete beyond them."
-        yield from _value("limits", meaning, len(outcome.limits), names)
         meaning = "Verdict of a half: 0 complete, 1 not complete, 3 could not be verified."
         yield from _gauge("verdict", meaning, _verdicts(outcome), names)
         if outcome.hbase is not None:
@@ -147,12 +154,14 @@ def queue_metrics(cluster_id: str, read_ms: int, peers: Iterable[Mapping[str, An
     yield "# EOF"
 
 
-def point_metrics(names: Mapping[str, str], points: Mapping[str, int | None]) -> Iterator[str]:
+def point_metrics(names: Mapping[str, str], points: Mapping[str, int | None], limits: int) -> Iterator[str]:
     """Yield the metrics of recovery points by table; the name of the whole is empty, and those without one have none.
 
-    `names` are the ids of master and slave.
+    `names` are the ids of master and slave, `limits` is the number of restrictions of the whole.
     """
     yield from _points(names, points, time.time())
+    meaning = "How many restrictions recovery-point names, such as --table: the point of the whole is of no more."
+    yield from _value("recovery_point_limits", meaning, limits, names)
     yield "# EOF"
 
 

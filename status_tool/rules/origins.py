@@ -212,6 +212,12 @@ def barrier_ms(row: Row) -> int | None:
     return max(read_ms, back_ms) + CLOCK_STEP_MS if read_ms is not None and is_number(back_ms) else None
 
 
+def barriers_of(rows: Iterable[Row]) -> dict[int, int]:
+    """Return by origin the `barrier_ms` of a master's live servers that echoed it, where it is known."""
+    read = ((row["origin"], barrier_ms(row)) for row in rows if row.get("live") and row.get("echoed"))
+    return {origin: moment for origin, moment in read if moment is not None}
+
+
 def read_by_ms(rows: Iterable[Row], issued_ms: int | None) -> int | None:
     """Return when the last live server had read the barrier's token, by their own clocks; `issued_ms` if that is later.
 

@@ -90,7 +90,7 @@ class Comparison:
         master_rows = self.side.rows(spark, self.folder)
         master = _without(_within(frame_of(spark, master_rows), question), question)
         theirs = mapped_paths(frame_of(spark, self.slave_rows), check.scope.path_map.pairs)
-        slave = _without(_within(theirs, question), question)  # FILE2 may hold other paths, too.
+        slave = _without(_within(theirs, question.of_slave), question.of_slave)
         held = None
         if isinstance(master_rows, pa.Table) and isinstance(self.slave_rows, pa.Table):
             held = HeldRows.of(master_rows, self.slave_rows, question.left_out)

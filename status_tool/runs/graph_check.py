@@ -196,12 +196,14 @@ class PathsFound:
     """By cluster that could not be reached, by table, and by each other cluster, what is there of it."""
     limits: tuple[str, ...] = ()
     """Restrictions of the verdict, in words, as those of `Outcome`."""
+    apart: tuple[str, ...] = ()
+    """Clusters of `--from` or `--to` that no pair in scope connects, in words."""
 
     @property
     def verdict(self) -> Verdict:
-        """The worst in scope. A loop that may not stop is never complete."""
+        """The worst in scope. A loop that may not stop is never complete, nor is what leads to none that was named."""
         worst = verdict_of(judged.reach for row in self.matrix.values() for judged in row.values())
-        return Verdict.UNVERIFIABLE if worst is Verdict.COMPLETE and self.loops else worst
+        return Verdict.UNVERIFIABLE if worst is Verdict.COMPLETE and (self.loops or self.apart) else worst
 
 
 def check_paths(asked: PathsAsked, say: Say) -> PathsFound:
@@ -537,6 +539,7 @@ class _Search:
                     own = [one.judged for one in paths if (one.source, one.target) == (source, target)]
                     matrix.setdefault(source, {})[target] = self._cell(source, target, own, stations, hops)
         cuts = [look.header.cut_ms for (_, number), look in self.desk.masters.items() if number == 0]
+        apart = tuple(_apart(self.asked, matrix))
         return PathsFound(
             tuple(stations),
             unread,
@@ -544,11 +547,12 @@ class _Search:
             paths,
             matrix,
             tuple(endless(stations, self.desk.returned())),
-            (*same_ids(stations), *outside(stations), *_not_covered(edges)),
+            (*apart, *same_ids(stations), *outside(stations), *_not_covered(edges)),
             min(cuts, default=now_ms()),
             self.desk.written(stations),
             self.desk.lost(stations),
             tuple(_limits(self.asked.scope)),
+            apart,
         )
 
     def _cell(
@@ -596,6 +600,23 @@ class _Search:
 def _limits(scope: Scope) -> Iterator[str]:
     if not (chosen := asked_filter(scope)).everything:
         yield f"only {words_of(chosen)} (chosen)"
+
+
+def _apart(asked: PathsAsked, matrix: Mapping[str, Mapping[str, PathState]]) -> Iterator[str]:
+    """Yield the clusters of `--from` and `--to` that are not connected with any in scope, in words.
+
+    Other pairs that are not connected are of no account: two slaves of one master are such a pair.
+    """
+    connected = {
+        (source, target)
+        for source, row in matrix.items()
+        for target, judged in row.items()
+        if judged.reach is not Reach.UNCONNECTED
+    }
+    for name in sorted(asked.sources - {source for source, _ in connected}):
+        yield f"{name} (--from): no path leads from it to a cluster in scope"
+    for name in sorted(asked.targets - {target for _, target in connected}):
+        yield f"{name} (--to): no path leads to it from a cluster in scope"
 
 
 def _not_covered(edges: Iterable[Edge]) -> Iterator[str]:

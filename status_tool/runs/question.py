@@ -131,6 +131,24 @@ class Question:
         """Tables of the master that the peer does not replicate."""
         return self.queues.left_out
 
+    @property
+    def of_slave(self) -> Question:
+        """Return the question of the slave's files: those that FILE leaves out, or FILE2 has beside its paths, are no
+        extra ones.
+        """
+        roots, scope = self.master.hdfs_paths, self.scope
+        # A live slave lists these paths alone. With --map-path its names are others than FILE's.
+        beside = tuple(roots) if scope.offline or self.path_regexes else ()
+        known = () if scope.path_map.pairs else self.slave.hdfs_left_out
+        globs = (*self.excluded, *(glob for glob in self.master.hdfs_left_out if glob not in known))
+        return dataclasses.replace(
+            self,
+            path_regexes=tuple(map(glob_regex, beside)),
+            above_regexes=tuple(map(above_regex, beside)),
+            excluded_regexes=tuple(exclusion_regexes(globs)),
+            named=named_inside(roots, globs),
+        )
+
     def answered(self, outcome: Outcome) -> Outcome:
         """Return the outcome with the question's own facts added."""
         hbase = outcome.hbase

@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 
 from status_tool.errors import UsageError
 from status_tool.gather.snapshot import apply_shutdown
-from status_tool.printable import iso
+from status_tool.printable import few, iso
 from status_tool.runs.check import Check, GivenOption
 from status_tool.runs.master_side import MasterSide
-from status_tool.runs.question import refuse_since
+from status_tool.runs.question import NAMED_LIMITS, refuse_since
 from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, RECORDED, Header
 from status_tool.vocabulary.selection import above_regex, glob_regex, is_glob
@@ -34,6 +34,8 @@ def header_in_scope(header: Header, check: Check) -> Header:
         _refuse_option(option, header)
         if header.is_witnessed and option.flag in ("--rows", "--sample"):
             raise UsageError(f"{option.flag} does not go with a FILE from a witness, whose master digests no rows")
+        if option.flag == "--map-path":
+            _refuse_path_map(header, check)
     if check.shutdown_ms is None:
         return header
     # What was written after the barrier may be in no head: FILE knows nothing of it, although it was finished later.
@@ -86,6 +88,16 @@ def _refuse_option(option: GivenOption, header: Header) -> None:
     if option.half is not None and header.half not in ("both", option.half):
         raise UsageError(
             f"{option.flag} does not go with this FILE, which holds only the {header.half} half (--only {header.half})"
+        )
+
+
+def _refuse_path_map(header: Header, check: Check) -> None:
+    """Raise `UsageError` for a tree of which FILE checks nothing, as of a wrong name: others would go by their own."""
+    unused = check.scope.path_map.unused(header.hdfs_paths) if header.hdfs_paths else ()
+    if unused:
+        raise UsageError(
+            f"--map-path {unused[0]}=…: FILE checks nothing there, but {few(header.hdfs_paths, NAMED_LIMITS)}: correct "
+            "the path, or leave it out"
         )
 
 

@@ -348,6 +348,14 @@ class PathMap:
         """Return True if a tree is a local folder on the slave."""
         return any(slave.startswith(LOCAL) for _, slave in self.pairs)
 
+    def unused(self, roots: Sequence[str]) -> tuple[str, ...]:
+        """Return the master's trees that hold no root, and lie below none."""
+        return tuple(
+            tree
+            for tree, _ in self.pairs
+            if not any(inside(root, tree) or next(_leads(root, tree), None) is not None for root in roots)
+        )
+
     def slave_roots(self, roots: Sequence[str]) -> tuple[str, ...]:
         """Return the slave's paths of the master's roots."""
         below = [

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from status_tool.cli.defaults import KEYS, default_map, read_defaults
+from status_tool.cli.defaults import KEYS, ConfiguredCommand, default_map, read_defaults
 from status_tool.cli.main import app, main
 from status_tool.cli.repeated import RoundParameters
 from status_tool.cli.run_options import OPTIONS, Mode
@@ -102,6 +102,47 @@ def test_the_nearest_file_the_profile_and_the_command_line_go_before(
     }
     assert main(["config"]) == 0
     assert f"Options file: none ({FILE_VARIABLE}=off)" in capsys.readouterr().out
+
+
+def test_site_files_that_are_named_name_the_cluster(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The file's ZooKeeper and Thrift go before site files: `queues --conf-dir B` said of A that all was drained."""
+    site = "<configuration><property><name>hbase.zookeeper.quorum</name><value>b</value></property></configuration>"
+    (folder / "hbase-site.xml").write_text(site)
+    endpoints = 'thrift = "a:1"\nwebhdfs = ["http://a:1"]\n'
+    write(folder / NAME, f'{endpoints}zookeeper = "a:1/z"\n[profile.b]\nconf-dir = ["."]\n')
+    for arguments in (["config", "--conf-dir", "."], ["--profile", "b", "config"]):
+        found = shown(capsys, *arguments)
+        assert found["options"].keys() == {"conf-dir"}
+        assert {one["endpoint"]: one["value"] for one in found["endpoints"]}["ZooKeeper"] == "b:2181/hbase"
+        assert {one["from"] for one in found["endpoints"]} == {"site files"}
+    given = ["config", "--conf-dir", ".", "--thrift", "b:1"]
+    assert shown(capsys, *given)["options"].keys() == {"conf-dir", "thrift"}
+    assert main(["shutdown-time", "show", "--conf-dir", "."]) == EXIT_ERROR
+    assert "no HBase Thrift server known" in capsys.readouterr().err
+    write(folder / NAME, endpoints)
+    assert shown(capsys, "config", "--conf-dir", ".")["options"].keys() == {"conf-dir", "thrift", "webhdfs"}
+
+
+def test_every_command_that_takes_site_files_goes_by_those_that_are_named() -> None:
+    """And `watch` and `publish` by those of `run`."""
+    commands: dict[str, Any] = dict(get_command(app).commands)  # type: ignore[attr-defined]
+    every = [*commands.values(), *commands["shutdown-time"].commands.values()]
+    taking = [one for one in every if {"conf_dir", "master_conf"} & {parameter.name for parameter in one.params}]
+    assert len(taking) == 14
+    assert all(isinstance(one, ConfiguredCommand) for one in taking)
+
+
+def test_the_masters_site_files_that_are_named_name_the_master(
+    begun: list[str],  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rows were compared with those of the file's master."""
+    monkeypatch.delenv(FILE_VARIABLE)
+    write(Path("m") / NAME, EVERYTHING)
+    monkeypatch.setenv(FILE_VARIABLE, f"m/{NAME}")
+    assert main(["run", "-i", "f", "--rows"]) == EXIT_ERROR
+    assert main(["run", "-i", "f", "--rows", "--master-conf", "conf"]) == EXIT_ERROR
+    assert ["h:2" in call for call in begun] == [True, False]
 
 
 def test_the_text_names_what_is_not_known(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -199,6 +240,7 @@ def test_a_key_of_checks_is_none_of_a_command_that_means_another_thing_by_it(fol
     given = {"publish": "metrics", "recovery-point": "metrics", "rows": "rate", "setup": "master_zookeeper"}
     assert not any(name in found[command] for command, name in {**given, "queues": "metrics"}.items())
     assert "peer" not in found["queues"]
+    assert found["witness"].keys() == {"conf_dir"}, "it served by the client's principal, at the address of a page"
     assert found["run"]["metrics"] == "m.prom"
     assert (found["run"]["peer"], found["lost"]["peer"], found["rows"]["wait"]) == ("1", "1", 3)
     write(folder / NAME, 'master-zookeeper = "h:2/z"')

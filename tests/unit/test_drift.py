@@ -114,3 +114,11 @@ def test_drift_of_a_live_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     found = cluster_drift.cluster_drift(settings, topology, (), Baseline())
     assert kinds(list(found.drift)) == [("absent", "b"), ("truncated", "a")]
     assert "1 region without a successor" in found.drift[1].detail
+    # One that was made while the master was read is not lost, as for a verdict.
+    server = {"kind": "server", "origin": 7, "live": True, "echoed": True, "read_ms": 1_000}
+    for first_ms, lost in ((1_000, True), (5_000, False)):
+        young = PackedRows.of([{**stream, "region": "young", "origin": 7, "first_ms": first_ms, "write_ms": 6_000}])
+        seen = Snapshot(MASTER, (*small, server), (young,), regions=regions)
+        monkeypatch.setattr(cluster_drift, "snapshot", lambda *_, seen=seen: seen)
+        found = cluster_drift.cluster_drift(settings, topology, (), Baseline())
+        assert (("truncated", "a") in kinds(list(found.drift))) is lost

@@ -8,19 +8,29 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from status_tool.cli.main import main
 from status_tool.clients.config import Settings
 from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.zookeeper import Peer
 from status_tool.errors import ConnectionFailed, StatusFileError, UsageError
 from status_tool.gather.snapshot import Snapshot
-from status_tool.rules.graph import Reach, Station
+from status_tool.rules.graph import PathState, Reach, Station
 from status_tool.runs import graph_check
-from status_tool.runs.graph_check import NamedCluster, PathsAsked, _Desk, _Search, station_by_zookeeper
+from status_tool.runs.graph_check import (
+    NamedCluster,
+    PathsAsked,
+    PathsFound,
+    _apart,
+    _Desk,
+    _Search,
+    station_by_zookeeper,
+)
 from status_tool.status_file.signature import SignKey
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.verdicts import Verdict
 
 
 def opened(folder: Path, scope: Scope) -> None:
@@ -71,6 +81,36 @@ def test_peers_that_are_not_in_zookeeper_may_lead_anywhere(tmp_path: Path, stora
     stations = (*desk.stations()[:1], Station("earth", "e", peers=()))
     found = _Search(asked, desk, lambda _: None)._cell("sun", "earth", (), stations, ())
     assert (found.reach, "peer.storage.impl is filesystem" in str(found.reasons)) == (reach, storage is not None)
+
+
+@pytest.mark.parametrize(
+    ("sources", "targets", "apart"),
+    [
+        ((), (), ()),
+        (("sun",), (), ()),
+        (("sun",), ("earth",), ()),
+        (("sun",), ("earth", "mars"), ("mars (--to)",)),
+        (("sun", "mars"), ("earth",), ("mars (--from)",)),
+    ],
+)
+def test_a_cluster_that_is_named_and_connected_with_nothing(
+    sources: tuple[str, ...], targets: tuple[str, ...], apart: tuple[str, ...]
+) -> None:
+    """Its peer may have been removed: 'All paths are complete' was of the other clusters that were named."""
+    names = ("sun", "earth", "mars")
+    asked = PathsAsked(tuple(map(NamedCluster, names)), Scope(), frozenset(sources), frozenset(targets))
+    matrix = {
+        source: {
+            target: PathState(Reach.COMPLETE if (source, target) == ("sun", "earth") else Reach.UNCONNECTED)
+            for target in names
+            if asked.holds(source, target)
+        }
+        for source in names
+    }
+    words = tuple(_apart(asked, matrix))
+    assert tuple(one.partition(":")[0] for one in words) == apart
+    found = PathsFound((), {}, (), (), matrix, (), words, 0, apart=words)
+    assert found.verdict is (Verdict.UNVERIFIABLE if apart else Verdict.COMPLETE)
 
 
 class Behind:
@@ -180,3 +220,10 @@ def test_what_paths_writes_itself_is_signed(tmp_path: Path, monkeypatch: pytest.
     desk = _Desk(PathsAsked((sun,), Scope(), key=KEY), tmp_path, lambda _: None)
     desk.read(MASTER, 0, ["sun"])
     assert desk.masters["sun", 0].facts.rows == ()
+
+
+def test_files_are_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The option had no effect, and the verdict was there at once."""
+    given = [f"--cluster={side}={written(tmp_path / side, side)}" for side in (MASTER, SLAVE)]
+    assert main(["paths", *given, "--wait", "5"]) == 2
+    assert "--wait reads slaves again" in capsys.readouterr().err

@@ -16,14 +16,21 @@ from status_tool.cli.reference import options_markdown
 from status_tool.cli.run import run
 from status_tool.cli.run_options import OPTIONS, Mode
 from status_tool.errors import EXIT_ERROR, StatusToolError, UsageError
-from status_tool.runs.check import Check
+from status_tool.runs.check import Check, GivenOption
 from status_tool.runs.refusals import header_in_scope, known_header, side_in_scope
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
 from status_tool.vocabulary.scope import Scope
-from status_tool.vocabulary.selection import Exclusions, depth_of, exclusion_regexes, glob_regex, named_inside
+from status_tool.vocabulary.selection import (
+    Exclusions,
+    PathMap,
+    depth_of,
+    exclusion_regexes,
+    glob_regex,
+    named_inside,
+)
 from tests.pair import REPOSITORY
 
 MODES = {
@@ -260,6 +267,35 @@ def test_a_path_of_f_of_which_file_has_nothing(tmp_path: Path, path: str, column
         check = Check(Path("f"), Scope(check_hdfs=checks_hdfs), hdfs_paths=(path,))
         with open_status(file_with(tmp_path, half, **columns)) as file:
             assert known_header(file, check).hdfs_absent == (() if known or not checks_hdfs else (path,))
+
+
+@pytest.mark.parametrize(
+    ("roots", "is_used"),
+    [
+        (("/data/a",), True),
+        (("/other", "/data"), True),
+        (("/",), True),
+        (("/data/a/b",), True),
+        (("/data/?",), True),
+        (("/*/a/c",), True),
+        ((), True),
+        (("/database",), False),
+        (("/data/b",), False),
+        (("/data/??",), False),
+    ],
+)
+def test_a_tree_of_map_path_of_which_file_checks_nothing(roots: tuple[str, ...], is_used: bool) -> None:
+    """By a wrong name the tree that was meant was compared with the slave's own of its path, and complete by that."""
+    header = Header("master", "m", 5, 5, half="hdfs", hdfs_paths=roots)
+    moved = Scope(check_hbase=False, path_map=PathMap.parse(["/data/a=/copy"]))
+    given = GivenOption("--map-path", "hdfs", needs_streams=False)
+    for asked in ((), (given,)):
+        check = Check(Path("f"), moved, given=asked)
+        if is_used or not asked:
+            assert header_in_scope(header, check) == header
+        else:
+            with pytest.raises(UsageError, match=r"--map-path /data/a=…: FILE checks nothing there, but"):
+                header_in_scope(header, check)
 
 
 def test_a_file_without_the_half(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

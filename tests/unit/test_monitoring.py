@@ -39,7 +39,7 @@ FULL = replace(
 
 def written() -> str:
     """The textfile of a run in which there is something to say of everything."""
-    return printed(MetricsReporter(1_700_000_100_000, 12.5, Before(names_of(FULL), 1_699_999_999.0), POINTS), FULL)
+    return printed(MetricsReporter(1_700_000_100_000, 12.5, Before(names_of(FULL), 1_699_999_999.0, 0), POINTS), FULL)
 
 
 def parsed(text: str) -> list[Sample]:
@@ -50,7 +50,7 @@ def parsed(text: str) -> list[Sample]:
 
 def others() -> list[str]:
     """What `recovery-point`, `publish` and `queues` write."""
-    point = point_metrics({"master": "m", "slave": "s"}, POINTS)
+    point = point_metrics({"master": "m", "slave": "s"}, POINTS, 1)
     published = published_metrics(True, 1_700_000_000_000, 10_000, 1.0)
     held = queue_metrics("m", 1_700_000_000_000, [HELD, {**HELD, "id": "2", "left_bytes": None, "oldest_ms": None}])
     return ["\n".join(lines) + "\n" for lines in (point, published, held)]

@@ -107,7 +107,6 @@ def _publisher(
     monkeypatch.setattr(publishing, "keep_publishing", keep)
     assert main(["publish", "--files-every", "1", *arguments]) == 0
     site = SimpleNamespace(thrift=lambda: None, status_table="replicationstatus", zookeeper=lambda: None)
-    monkeypatch.setattr(publishing, "settings_of", lambda *_: site)
     requests: list[Any] = []
     monkeypatch.setattr(publishing, "unasked", lambda *_: None)
 
@@ -118,6 +117,7 @@ def _publisher(
     monkeypatch.setattr(publishing, "write_side", write)
     monkeypatch.setattr(publishing, "put_file", lambda *_: (CLOSING, 7))
     made = _Publisher(begun[0][0], service, tmp_path)
+    made._settings = site  # type: ignore[assignment]
     made._table = _Table()  # type: ignore[assignment]
     monkeypatch.setattr(made, "_carried", lambda: ())
     monkeypatch.setattr(made, "_own_turns", lambda: SimpleNamespace(take=lambda: SimpleNamespace(is_ours=True)))
@@ -166,6 +166,14 @@ def test_an_error_ends_a_round_and_not_the_service(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(made, "_publish", publish)
     with pytest.raises(ConfigurationError, match="at once"):
         next(made.rounds())
+    assert "status_tool_publish_up{} 0" in metrics.read_text()
+
+
+def test_a_publisher_without_a_thrift_server_is_down_in_its_metrics(tmp_path: Path) -> None:
+    """Those of an earlier one said that it was up."""
+    metrics = tmp_path / "m.prom"
+    metrics.write_text("status_tool_publish_up{} 1\n")
+    assert main(["publish", "--zookeeper", "127.0.0.1:1/z", "--metrics", str(metrics)]) == 2
     assert "status_tool_publish_up{} 0" in metrics.read_text()
 
 

@@ -114,6 +114,30 @@ def test_a_file2_that_may_lack_files_of_the_slave(held: tuple[str, ...], left_ou
 
 
 @pytest.mark.parametrize(
+    ("offline", "moved", "path", "is_asked"),
+    [
+        (True, "", "/data/a", True),
+        (True, "", "/other/a", False),
+        (True, "/data=/copy", "/other/a", False),
+        (True, "", "/data/a.tmp", False),
+        (True, "", "/data/b.own", True),
+        (False, "", "/data/a.tmp", False),
+        (False, "/data=/copy", "/data/b.own", False),
+        (False, "", "/data/a", True),
+    ],
+)
+def test_what_file_says_nothing_of_is_not_extra(offline: bool, moved: str, path: str, is_asked: bool) -> None:
+    """It was not compared: `run -m --exclude`, or `run -o FILE2` of all, made --strict-extra fail."""
+    header = replace(MASTER, hdfs_paths=("/data",), hdfs_left_out=("/tmp", "*.tmp", "*.own"))
+    slave = SideFacts(replace(SLAVE, hdfs_paths=("/",), hdfs_left_out=("/tmp", "*.own")))
+    scope = Scope(check_hbase=False, offline=offline, path_map=PathMap.parse([moved] if moved else []))
+    found = question(facts(peer(), header=header), scope, slave).of_slave
+    inside = not found.path_regexes or any(re.search(one, path) for one in found.path_regexes)
+    assert (inside and not any(re.search(one, path) for one in found.excluded_regexes)) is is_asked
+    assert found.named == ()
+
+
+@pytest.mark.parametrize(
     ("pool", "left_out", "is_refused"),
     [("file:", (), False), ("BP-1", ("/tmp", "/copy"), False), ("BP-1", ("/tmp",), True), ("", (), True)],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from status_tool.clients.config import ZooKeeperEndpoint
 from status_tool.clients.zookeeper import Peer
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.gather import peer_topology
+from status_tool.gather.cluster_drift import _of_no_peer
 from status_tool.gather.peer_topology import Topology, explore, what_is_shipped
 from status_tool.rules.peers import REPLICAS_ENDPOINT
 
@@ -125,6 +127,27 @@ def test_the_command(clusters: dict[str, list[Peer] | None], capsys: pytest.Capt
     document = json.loads(capsys.readouterr().out)
     assert [cluster["cluster_id"] for cluster in document["clusters"]] == ["a", "b", "c"]
     assert "cannot be reached" in document["problems"][0]
+
+
+def test_what_was_not_checked_stands_on_the_page(
+    clusters: dict[str, list[Peer] | None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a Thrift server no table is compared: the page had neither problems nor a word of that."""
+    clusters["a"] = []
+    page = tmp_path / "page.html"
+    assert main(["topology", "--zookeeper", "zk:2181/a", "--report", str(page)]) == 0
+    assert "drift of tables is not known" in capsys.readouterr().out
+    assert "<h2>Not checked</h2>" in page.read_text()
+    assert "drift of tables is not known" in page.read_text()
+
+
+def test_site_files_of_a_cluster_that_no_peer_leads_to(clusters: dict[str, list[Peer] | None]) -> None:
+    """They were read and left out without a word."""
+    clusters.update({"a": [peer("1", "b")], "b": []})
+    links = found().nodes["a"].links
+    assert [words.partition(",")[0] for words in _of_no_peer(("b", "c"), links)] == [
+        "--peer-conf: no peer of this cluster leads to c"
+    ]
 
 
 def test_what_is_shipped() -> None:
