@@ -13,8 +13,6 @@ from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.rules.peers import feeds_replicas
 from status_tool.vocabulary.outcome import Cluster, ClusterMap, PeerLink
 
-MAX_CLUSTERS = 64
-
 
 @dataclass(frozen=True, slots=True)
 class Link:
@@ -113,7 +111,7 @@ def explore(endpoint: ZooKeeperEndpoint) -> Topology:
         for peer in peers:
             to, problem, new = _follow(peer, reached, endpoint)
             # Several cluster keys may lead to one cluster.
-            if new is not None and new[0].id not in found.nodes and len(found.nodes) < MAX_CLUSTERS:
+            if new is not None and new[0].id not in found.nodes:
                 found.nodes[new[0].id] = new[0]
                 waiting.append(new)
             links.append(Link(peer, to, (problem,) if problem else ()))
