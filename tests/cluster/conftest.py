@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import os
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -13,10 +12,8 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 from status_tool.spark.session import spark_session
-from tests.lab.adopt import Adopted
 from tests.lab.lab import Lab
 from tests.lab.ports import Ports
-from tests.lab.waiting import wait_until
 from tests.pair import JAR, Pair, start_pair, tracked_spec
 from tests.standing import borrowed_pair
 
@@ -66,12 +63,10 @@ def pair(request: pytest.FixtureRequest, warm_spark: None) -> Iterator[Pair]:
 
 
 ONE_PAIR = "one_pair"
-WAITING = "failover"
-"""Waits for the tests without clusters that `make test` runs beside: all together overload two cores."""
 LONGEST = (
-    *(ONE_PAIR, "topologies", WAITING, "faults", "secure", "content", "witness", "spark_clusters", "verdicts"),
+    *(ONE_PAIR, "topologies", "faults", "secure", "content", "witness", "spark_clusters", "verdicts"),
     *("secure_client", "hidden_losses", "state_table_back", "versions", "hdfs_files", "queues", "setup"),
-    *("second_proof", "upgrade"),
+    *("second_proof", "upgrade", "failover"),
 )
 """As many workers as `make test` has begin with the first ones."""
 
@@ -90,15 +85,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return item.get_closest_marker("cluster") is None, order.get(taken_with(item.path.as_posix()), len(order))
 
     items.sort(key=place)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Hold the module that waits, before any of its fixtures."""
-    beside = os.environ.get("TESTS_BESIDE")
-    if beside and taken_with(item.path.as_posix()) == WAITING:
-        process = Adopted(int(beside))
-        wait_until(lambda: process.poll() is not None, 3600, "the tests without clusters end", interval=1)
 
 
 class ByPairs(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
