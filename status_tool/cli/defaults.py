@@ -6,7 +6,7 @@ import os
 import stat
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +180,12 @@ def is_default(context: Any, name: str) -> bool:
     return bool(context.get_parameter_source(name).name == "DEFAULT_MAP")
 
 
+def is_given(context: Any, name: str) -> bool:
+    """Return True if a command takes a parameter and the command line has it."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 # A command's function gets values alone, so the process remembers which of them a file has set.
 _from_file: frozenset[str] = frozenset()
 
@@ -195,11 +201,14 @@ class ConfiguredCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse as Typer does, and drop the endpoints of another cluster than the command line names."""
         rest = super().parse_args(ctx, args)
-        given = {name for name in ctx.params if ctx.get_parameter_source(name).name == "COMMANDLINE"}
+        given = {name for name in ctx.params if is_given(ctx, name)}
         # A command may not take the one that names the cluster, and `watch` makes a context that has no file.
         settings = {*(ctx.obj.settings if ctx.obj else ()), *(ctx.default_map or ())}
         dropped = set(_of_another_cluster(settings, given)) - given
         ctx.params |= {one.name: one.default for one in self.params if one.name in dropped}
+        if dropped and ctx.obj:
+            kept = {name: setting for name, setting in ctx.obj.settings.items() if name not in dropped}
+            ctx.obj = replace(ctx.obj, settings=kept)
         return rest
 
 

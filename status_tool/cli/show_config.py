@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from status_tool.cli.defaults import PARAMETERS
+from status_tool.cli.defaults import PARAMETERS, is_given
 from status_tool.cli.options import on_cluster, print_answer
 from status_tool.cli.run_options import with_options
 from status_tool.clients.config import Settings
@@ -36,18 +36,11 @@ def config(
 
 
 def _has(context: typer.Context, name: str) -> bool:
-    # `ConfiguredCommand` drops the endpoints of another cluster.
-    is_set = name in context.obj.settings and bool(context.params.get(name, True))
-    return is_set or _on_command_line(context, name)
-
-
-def _on_command_line(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name) if name in context.params else None
-    return source is not None and source.name == "COMMANDLINE"
+    return name in context.obj.settings or is_given(context, name)
 
 
 def _option(context: typer.Context, key: str, name: str) -> dict[str, Any]:
-    if _on_command_line(context, name):
+    if is_given(context, name):
         value, origin = context.params[name], "command line"
     else:
         value, origin = context.obj.settings[name].value, context.obj.settings[name].where

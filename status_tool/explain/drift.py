@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from status_tool.explain.advice import repair, text_of
 from status_tool.printable import counted
+from status_tool.rules.origins import is_younger
 from status_tool.rules.peers import PeerFacts, ships, withheld
 from status_tool.rules.regions import explains_end
 from status_tool.rules.segments import is_later, latest
@@ -75,8 +76,7 @@ class Lost:
                 self._parents[region] = written_ms
 
     def _is_younger(self, stream: Row) -> bool:
-        first_ms, bound_ms = stream.get("first_ms"), self.barriers.get(stream.get("origin") or 0)
-        return first_ms is not None and bound_ms is not None and first_ms > bound_ms
+        return is_younger(stream.get("first_ms"), self.barriers.get(stream.get("origin") or 0))
 
     @property
     def by_table(self) -> dict[str, int]:

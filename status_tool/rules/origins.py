@@ -218,6 +218,11 @@ def barriers_of(rows: Iterable[Row]) -> dict[int, int]:
     return {origin: moment for origin, moment in read if moment is not None}
 
 
+def is_younger(first_ms: int | None, bound_ms: int | None) -> bool:
+    """Return True if a stream is known to begin after its server's `barrier_ms`."""
+    return first_ms is not None and bound_ms is not None and first_ms > bound_ms
+
+
 def read_by_ms(rows: Iterable[Row], issued_ms: int | None) -> int | None:
     """Return when the last live server had read the barrier's token, by their own clocks; `issued_ms` if that is later.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from status_tool.rules.context import RunContext
 from status_tool.rules.kept_proofs import MARGIN_MS
+from status_tool.rules.origins import is_younger
 from status_tool.rules.second_proof import contradictions
 from status_tool.rules.segments import Segment, is_later, latest
 from status_tool.rules.streams import (
@@ -272,7 +273,7 @@ def _is_or_was_member(region: Region, table: TableFacts | None) -> bool:
 def _is_younger_than_barrier(region: Region, context: RunContext) -> bool:
     """Return True if all of its streams began after the barrier, as of one that was made after regions were read."""
     bounds = ((row.get("first_ms"), context.barriers.get(key[0])) for key, rows in region.heads.items() for row in rows)
-    return all(first_ms is not None and bound is not None and first_ms > bound for first_ms, bound in bounds)
+    return all(is_younger(*both) for both in bounds)
 
 
 def _is_gone(region: Region, table: TableFacts | None, context: RunContext) -> bool:

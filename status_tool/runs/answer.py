@@ -88,9 +88,9 @@ class Comparison:
     def _compared(self, spark: SparkSession, say: Say, last: Last) -> Outcome:
         check, question = self.check, self.question
         master_rows = self.side.rows(spark, self.folder)
-        master = _without(_within(frame_of(spark, master_rows), question), question)
+        master = _in_question(frame_of(spark, master_rows), question)
         theirs = mapped_paths(frame_of(spark, self.slave_rows), check.scope.path_map.pairs)
-        slave = _without(_within(theirs, question.of_slave), question.of_slave)
+        slave = _in_question(theirs, question.of_slave)
         held = None
         if isinstance(master_rows, pa.Table) and isinstance(self.slave_rows, pa.Table):
             held = HeldRows.of(master_rows, self.slave_rows, question.left_out)
@@ -113,6 +113,11 @@ class Comparison:
                 outcome = dataclasses.replace(outcome, is_last=True, overview=overview)
                 write_lists(decided, check.lists)
         return outcome
+
+
+def _in_question(rows: DataFrame, question: Question) -> DataFrame:
+    """Return the rows with no files but those that are asked about."""
+    return _without(_within(rows, question), question)
 
 
 def _within(rows: DataFrame, question: Question) -> DataFrame:

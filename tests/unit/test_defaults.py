@@ -73,6 +73,12 @@ def write(file: Path, text: str) -> None:
     file.chmod(0o600)
 
 
+def use(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands take their defaults from a file with this text."""
+    write(Path("m") / NAME, text)
+    monkeypatch.setenv(FILE_VARIABLE, f"m/{NAME}")
+
+
 def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     """`config --json`, its options by name."""
     assert main([*arguments, "--json"]) == 0
@@ -137,9 +143,7 @@ def test_the_masters_site_files_that_are_named_name_the_master(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Rows were compared with those of the file's master."""
-    monkeypatch.delenv(FILE_VARIABLE)
-    write(Path("m") / NAME, EVERYTHING)
-    monkeypatch.setenv(FILE_VARIABLE, f"m/{NAME}")
+    use(EVERYTHING, monkeypatch)
     assert main(["run", "-i", "f", "--rows"]) == EXIT_ERROR
     assert main(["run", "-i", "f", "--rows", "--master-conf", "conf"]) == EXIT_ERROR
     assert ["h:2" in call for call in begun] == [True, False]
@@ -160,9 +164,7 @@ def test_a_default_refuses_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Every key at once, in every mode; what the mode takes is obeyed."""
-    monkeypatch.delenv(FILE_VARIABLE)
-    write(Path("m") / NAME, EVERYTHING)
-    monkeypatch.setenv(FILE_VARIABLE, f"m/{NAME}")
+    use(EVERYTHING, monkeypatch)
     for half in ([], ["--only", "hbase"], ["--only", "hdfs"]):
         begun.clear()
         assert main(["run", *MODES[mode], *half]) == EXIT_ERROR
@@ -179,9 +181,7 @@ def test_half_a_master_of_a_file_refuses_no_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It is there for --follow, or not enough: FILE's digests count."""
-    monkeypatch.delenv(FILE_VARIABLE)
-    write(Path("m") / NAME, f'master-{name} = "h:2"')
-    monkeypatch.setenv(FILE_VARIABLE, f"m/{NAME}")
+    use(f'master-{name} = "h:2"', monkeypatch)
     assert main(["run", "-i", "f", "--rows"]) == EXIT_ERROR
     assert "RowsAsked(master=None, every=False)" in begun[0]
     begun.clear()
