@@ -36,7 +36,6 @@ REPLICATE_TRACKER = {"hbase.coprocessor.regionserver.classes": "io.github.status
 SHORT_PERIODS = {
     "hbase.replicationtable.updatedelay": "1000",
     "hbase.replicationtable.updateperiod": "5000",
-    "hbase.replicationtable.barrierpoll": "500",
 }
 """Not needed for a right result (the barrier makes it right at once), but for tests of what happens in between."""
 BOTH_TRACKERS = {**WAL_TRACKER, **REPLICATE_TRACKER}
@@ -100,7 +99,7 @@ def tracked_spec(
 ) -> ClusterSpec:
     """A cluster with the trackers on every region server."""
     merged = {**SHORT_PERIODS, **trackers, **(site or {})}
-    return ClusterSpec(name, region_servers, site=merged, rs_site=rs_site, extra_classpath=[JAR])
+    return ClusterSpec(name, region_servers, site=merged, rs_site=rs_site, extra_classpath=[JAR], one_hdfs_process=True)
 
 
 @dataclass(frozen=True)

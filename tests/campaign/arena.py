@@ -7,7 +7,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -255,11 +255,9 @@ def arena(kind: str, region_servers: int = 3) -> Iterator[Arena]:
     bare = ClusterSpec("master", region_servers, site=site)
     tracked = tracked_spec("master", region_servers=region_servers, trackers=WAL_TRACKER, site=site, rs_site=rs_site)
     with Lab() as lab, contextlib.ExitStack() as beside:
-        pair = start_pair(
-            lab,
-            bare if kind == WITNESSED else tracked,
-            tracked_spec("slave", region_servers=2, trackers=REPLICATE_TRACKER, site=site | more),
-        )
+        slave = tracked_spec("slave", region_servers=2, trackers=REPLICATE_TRACKER, site=site | more)
+        specs = (bare if kind == WITNESSED else tracked, slave)
+        pair = start_pair(lab, *(replace(spec, one_hdfs_process=False) for spec in specs))  # DataNodes get paused
         witnesses = beside.enter_context(_witnesses(lab, pair)) if kind in (WITNESSED, BOTH) else []
         built = Arena(kind, pair, zookeeper=lab.zookeeper, witnesses=witnesses)
         try:

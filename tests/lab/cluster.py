@@ -56,6 +56,9 @@ class ClusterSpec:
     """False: HDFS alone."""
     standby: bool = False
     """Two NameNodes with shared edits, the first one active. Only for HDFS alone."""
+    one_hdfs_process: bool = False
+    """The NameNode's process is the only DataNode, too, which takes less to start and to run. Not with Kerberos: each
+    logs in as somebody else."""
 
 
 class Cluster:
@@ -91,7 +94,7 @@ class Cluster:
         self._write_conf(self.conf_dir, hbase=self._hbase_client())
         self.namenode = self._define_namenode(0)
         self.standby = self._define_namenode(1) if spec.standby else None
-        self.datanodes = [self._define_datanode(number) for number in range(spec.datanodes)]
+        self.datanodes = [] if self._is_one else [self._define_datanode(number) for number in range(spec.datanodes)]
         self.master = self._define_master()
         self.region_servers: list[RegionServer] = []
         for number in range(spec.region_servers):
@@ -123,6 +126,10 @@ class Cluster:
 
     # -- definitions
 
+    @property
+    def _is_one(self) -> bool:
+        return self.spec.one_hdfs_process and self._security is None
+
     def _write_conf(self, conf_dir: Path, *, hbase: Mapping[str, str], hdfs: Mapping[str, str] | None = None) -> None:
         shared = config.hdfs_site(self._at, self.spec.datanodes)
         core = config.core_site(self._at, conf_dir.parent)
@@ -151,16 +158,21 @@ class Cluster:
         hdfs = config.namenode(server.folder)
         if self.spec.standby:
             hdfs |= config.ha_namenode(config.NAMENODES[number], self.folder / "shared-edits")
+        if self._is_one:
+            hdfs |= self._datanode_site(server.folder, self.ports.take()) | {"lab.namenode.datanode": "true"}
         self._write_hdfs_conf(server, hdfs)
         return server
 
     def _define_datanode(self, number: int) -> Server:
-        folder = self.folder / f"datanode{number}"
-        port, web_port, ipc_port = (self.ports.take() for _ in range(3))
+        folder, port = self.folder / f"datanode{number}", self.ports.take()
         main = f"{_HDFS}.datanode.DataNode"
         server = Server(self._java, f"{self.name}-datanode{number}", folder, main, (), 256, port)
-        self._write_hdfs_conf(server, config.datanode(self._at, folder, port, web_port, ipc_port))
+        self._write_hdfs_conf(server, self._datanode_site(folder, port))
         return server
+
+    def _datanode_site(self, folder: Path, port: int) -> dict[str, str]:
+        web_port, ipc_port = self.ports.take(), self.ports.take()
+        return config.datanode(self._at, folder, port, web_port, ipc_port)
 
     def _hbase_conf(self, server: Server, overrides: Mapping[str, str]) -> None:
         own = {**self.spec.site, **overrides}
@@ -282,7 +294,7 @@ class Cluster:
         if self.spec.thrift:
             self._wait_for(self._thrift_answers, [self.thrift], "the Thrift server answers")
 
-    def has_master(self, timeout: float = 60) -> bool:
+    def has_master(self, timeout: float = START_TIMEOUT) -> bool:
         """Whether an HBase master is there and has initialised."""
         try:
             return bool(self.admin.call("ready", timeout))
@@ -300,11 +312,11 @@ class Cluster:
     def _wait_datanodes(self) -> None:
         def all_live() -> bool:
             try:
-                return self.admin.live_datanodes() >= len(self.datanodes)
+                return self.admin.live_datanodes() >= self.spec.datanodes
             except AdminError:
                 return False  # the NameNode listens before it has started
 
-        self._wait_for(all_live, self.datanodes, "all DataNodes live")
+        self._wait_for(all_live, [*self.namenodes, *self.datanodes], "all DataNodes live")
 
     def _wait_live(self, region_servers: Sequence[RegionServer]) -> None:
         def all_live() -> bool:

@@ -7,6 +7,7 @@ import org.apache.hadoop.crypto.key.KeyProvider;
 import org.apache.hadoop.crypto.key.KeyProviderFactory;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
+import org.apache.hadoop.hdfs.server.datanode.DataNode;
 import org.apache.hadoop.hdfs.server.namenode.NameNode;
 import org.apache.hadoop.hdfs.server.namenode.ha.BootstrapStandby;
 import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
@@ -24,7 +25,7 @@ public final class FormattedNameNode {
 
   /**
    * Formats {@code lab.namenode.dir}, or copies the other NameNode's with {@code lab.namenode.bootstrap}, unless that
-   * was done before; makes the keys {@code lab.keys}; then serves.
+   * was done before; makes the keys {@code lab.keys}; then serves, with {@code lab.namenode.datanode} as a DataNode, too.
    *
    * @param args handed on to the NameNode
    */
@@ -41,7 +42,11 @@ public final class FormattedNameNode {
       }
     }
     FileSystem.enableSymlinks(); // which no property does
-    NameNode.main(args);
+    NameNode namenode = NameNode.createNameNode(args, conf);
+    if (conf.getBoolean("lab.namenode.datanode", false)) {
+      DataNode.createDataNode(args, conf);
+    }
+    namenode.join();
   }
 
   private static void bootstrap(Configuration conf) throws Exception {

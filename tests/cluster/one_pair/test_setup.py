@@ -26,7 +26,6 @@ from tests.pair import PEER, STATE_TABLE, Pair, Result, tool, tool_environment, 
 from tests.wheel import build
 
 pytestmark = [pytest.mark.cluster]
-REGION_SERVERS = (2, 1)
 STATUS_TABLE = "replicationstatus"
 
 

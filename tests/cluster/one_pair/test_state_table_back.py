@@ -15,7 +15,6 @@ from tests.lab.waiting import wait_until
 from tests.pair import PEER, STATE_TABLE, Pair, Result, tool_here
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
-REGION_SERVERS = (2, 1)
 
 FLUSH_S = 6.0
 """The trackers of these clusters flush every five seconds."""
