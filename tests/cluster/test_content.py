@@ -31,7 +31,7 @@ SITE = {
 def pair(warm_spark: None) -> Iterator[Pair]:
     """Each side has only what the contract asks for."""
     with Lab() as lab:
-        slave = tracked_spec("slave", region_servers=1, trackers=REPLICATE_TRACKER, site=SITE)
+        slave = tracked_spec("slave", trackers=REPLICATE_TRACKER, site=SITE)
         yield start_pair(lab, tracked_spec("master", trackers=WAL_TRACKER, site=SITE), slave)
 
 

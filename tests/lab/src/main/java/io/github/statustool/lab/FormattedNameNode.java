@@ -1,6 +1,7 @@
 package io.github.statustool.lab;
 
 import java.io.File;
+import java.io.IOException;
 import java.net.URI;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.crypto.key.KeyProvider;
@@ -11,6 +12,7 @@ import org.apache.hadoop.hdfs.server.datanode.DataNode;
 import org.apache.hadoop.hdfs.server.namenode.NameNode;
 import org.apache.hadoop.hdfs.server.namenode.ha.BootstrapStandby;
 import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
+import org.apache.hadoop.util.ExitUtil;
 
 /** A NameNode that fills its empty folder first: saves the JVM that {@code NameNode -format} would take. */
 public final class FormattedNameNode {
@@ -42,11 +44,16 @@ public final class FormattedNameNode {
       }
     }
     FileSystem.enableSymlinks(); // which no property does
-    NameNode namenode = NameNode.createNameNode(args, conf);
-    if (conf.getBoolean("lab.namenode.datanode", false)) {
-      DataNode.createDataNode(args, conf);
+    try {
+      NameNode namenode = NameNode.createNameNode(args, conf);
+      if (conf.getBoolean("lab.namenode.datanode", false)) {
+        DataNode.createDataNode(args, conf);
+      }
+      namenode.join();
+    // Other threads would keep the process alive.
+    } catch (IOException | RuntimeException e) {
+      ExitUtil.terminate(1, e);
     }
-    namenode.join();
   }
 
   private static void bootstrap(Configuration conf) throws Exception {
