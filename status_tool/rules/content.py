@@ -18,12 +18,13 @@ from status_tool.vocabulary.header import SKEW_MS
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The store files of a family: their number, the sum of their names' hashes, how many are links or bulk loaded."""
+    """The store files of a family: their number, the sum of their names' hashes, and how many are links."""
 
     count: int
     sum: int
     links: int
     loaded: int
+    """The sum of the hashes of those that were bulk loaded."""
 
     def same(self, other: Files) -> bool:
         """Return True if it is the same set."""
@@ -124,7 +125,7 @@ def life_of(tenures: Iterable[Tenure], *, replicated_only: bool, is_seen: bool) 
         if not _follows(earlier, later, families) or (replicated_only and _has_unshipped(earlier, later)):
             changed.append(moment)
         # Only a crash hides a load: after a close the files are those that were recorded, loaded ones among them.
-        elif earlier.closed_ms is None and _more(earlier, later, families, "loaded"):
+        elif earlier.closed_ms is None and _has_others_loaded(earlier, later, families):
             loaded.append(moment)
     if not replicated_only:
         changed += _raised(ordered)
@@ -164,7 +165,7 @@ def _follows(earlier: Tenure, later: Tenure, families: set[str] | None) -> bool:
     if families is None and earlier.after.keys() - later.before.keys():
         return False
     if earlier.closed_ms is None:
-        return later.open > earlier.flushed and not _more(earlier, later, families, "links")
+        return later.open > earlier.flushed and not _has_more_links(earlier, later, families)
     if later.open <= earlier.seq:
         return False
     return all(
@@ -219,12 +220,22 @@ def _began_anew(ordered: list[Tenure]) -> int | None:
     return max(unclosed_ms, last.began_ms)
 
 
-def _more(earlier: Tenure, later: Tenure, families: set[str] | None, what: str) -> bool:
-    return any(
-        getattr(files, what) > getattr(earlier.after.get(family, NONE), what)
-        for family, files in later.before.items()
-        if families is None or family in families
-    )
+def _has_more_links(earlier: Tenure, later: Tenure, families: set[str] | None) -> bool:
+    return any(had.links < has.links for had, has in _then_and_now(earlier, later, families))
+
+
+def _has_others_loaded(earlier: Tenure, later: Tenure, families: set[str] | None) -> bool:
+    """Return True if bulk-loaded files may be there that were not recorded.
+
+    Fewer are no proof of the opposite: a compaction that was not recorded, either, may have taken others away.
+    """
+    return any(has.loaded not in (0, had.loaded) for had, has in _then_and_now(earlier, later, families))
+
+
+def _then_and_now(earlier: Tenure, later: Tenure, families: set[str] | None) -> Iterator[tuple[Files, Files]]:
+    for family, files in later.before.items():
+        if families is None or family in families:
+            yield earlier.after.get(family, NONE), files
 
 
 def parse_tenure(value: bytes, origin: int = 0) -> Tenure | None:

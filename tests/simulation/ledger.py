@@ -86,11 +86,15 @@ class Held:
 
 def files_of(names: Iterable[str]) -> Files:
     """`StoreFiles.content`."""
-    total = count = links = loaded = 0
-    for name in names:
-        count, links, loaded = count + 1, links + ("=" in name), loaded + ("_SeqId_" in name and "=" not in name)
-        total += int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
-    return Files(count, (total + (1 << 63)) % (1 << 64) - (1 << 63), links, loaded)
+    hashes = {name: int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True) for name in names}
+    links = [name for name in hashes if "=" in name]
+    loaded = [hashes[name] for name in hashes if "_SeqId_" in name and "=" not in name]
+    return Files(len(hashes), _as_long(sum(hashes.values())), len(links), _as_long(sum(loaded)))
+
+
+def _as_long(total: int) -> int:
+    """As Java's addition overflows."""
+    return (total + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def _numbers(files: Files) -> list[int]:

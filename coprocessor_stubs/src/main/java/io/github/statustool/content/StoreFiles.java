@@ -45,17 +45,20 @@ final class StoreFiles {
   Content content() {
     long sum = 0;
     int links = 0;
-    int loaded = 0;
+    long loaded = 0;
     for (Map.Entry<Long, Byte> file : files.entrySet()) {
-      // A sum depends on no order. It may overflow: it is only compared.
+      // A sum depends on no order. It may overflow, because it is only compared.
       sum += file.getKey();
       links += file.getValue() == LINK ? 1 : 0;
-      loaded += file.getValue() == LOADED ? 1 : 0;
+      loaded += file.getValue() == LOADED ? file.getKey() : 0;
     }
     return new Content(files.size(), sum, links, loaded);
   }
 
-  /** A set of store files as four numbers: count, sum of name hashes, links, bulk-loaded files. */
+  /**
+   * A set of store files as four numbers: count, sum of name hashes, number of links, sum of the name hashes of
+   * bulk-loaded files.
+   */
   static final class Content {
     final long count;
     final long sum;
