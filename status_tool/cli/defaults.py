@@ -18,6 +18,7 @@ from status_tool.cli.named_clusters import CLUSTER_KEYS
 from status_tool.cli.run_options import OPTIONS
 from status_tool.cli.targets import FILE_VARIABLE, NAME, places
 from status_tool.errors import ConfigurationError, UsageError
+from status_tool.spark.settings import submitted
 
 PROFILES = "profile"
 CLUSTERS = "clusters"
@@ -201,6 +202,8 @@ class ConfiguredCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse as Typer does, and drop the endpoints of another cluster than the command line names."""
         rest = super().parse_args(ctx, args)
+        if submitted() and is_given(ctx, "spark_master"):
+            raise UsageError("--spark-master does not go with spark-submit, which takes it as --master: leave it out")
         given = {name for name in ctx.params if is_given(ctx, name)}
         # A command may not take the one that names the cluster, and `watch` makes a context that has no file.
         settings = {*(ctx.obj.settings if ctx.obj else ()), *(ctx.default_map or ())}

@@ -470,7 +470,7 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
         ),
     },
     "Spark": {
-        "spark_master": _spark(str, "--spark-master", "URL", "Default local[*]; kept under spark-submit."),
+        "spark_master": _spark(str, "--spark-master", "URL", "Default local[*]; spark-submit has its own --master."),
         "spark_conf": _spark(list[str], "--spark-conf", "K=V", "Spark setting (repeatable)."),
     },
     "Results": {

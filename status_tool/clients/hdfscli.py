@@ -172,7 +172,8 @@ class Session(requests.Session):
         """Open a session for `connections` threads. `timeout` and `trust` are those of `Servers`."""
         super().__init__()
         self.mount(url, _TrustingAdapter(connections, trust))
-        self.proxies.update(get_environ_proxies(url))
+        if proxy_of(url) is not None:
+            self.proxies.update(get_environ_proxies(url))
         self.trust_env = False
         self._servers = Servers(connections, timeout, trust)
         self._url = url

@@ -110,6 +110,30 @@ def test_the_nearest_file_the_profile_and_the_command_line_go_before(
     assert f"Options file: none ({FILE_VARIABLE}=off)" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["run", "-i", "FILE"],
+        ["watch", "-i", "FILE", "--rounds", "1"],
+        ["paths"],
+        ["recovery-point"],
+        ["lost", "--slave-conf", "."],
+    ],
+    ids=lambda line: line[0],
+)
+def test_spark_submit_has_chosen_the_master(
+    line: list[str], folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The option had no effect there, and nobody was told; a file's default refuses nothing."""
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    refusal = "--spark-master does not go with spark-submit"
+    assert main([*line, "--spark-master", "local[1]"]) == EXIT_ERROR
+    assert refusal in capsys.readouterr().err
+    use('spark-master = "local[1]"', monkeypatch)
+    assert main([*line, "--conf-dir", "nowhere"]) == EXIT_ERROR
+    assert refusal not in capsys.readouterr().err
+
+
 def test_site_files_that_are_named_name_the_cluster(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The file's ZooKeeper and Thrift go before site files: `queues --conf-dir B` said of A that all was drained."""
     site = "<configuration><property><name>hbase.zookeeper.quorum</name><value>b</value></property></configuration>"

@@ -165,6 +165,15 @@ def test_the_environments_proxy_is_used_for_both_legs(server: Server, monkeypatc
     assert len(server.sent) == len(hosts)
 
 
+def test_no_call_to_loopback_goes_by_a_proxy(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A PUT, as of a token, and all with a ticket are sent by requests itself, which knows the variables alone."""
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    server.body = json.dumps({"long": 5}).encode()
+    assert client_of(server.url, "me", 2, (5, 5)).ask("RENEWDELEGATIONTOKEN", "/", token="t") == {"long": 5}
+
+
 def test_a_bean(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the same session; a server that is away or knows none says nothing."""
     monkeypatch.setenv("no_proxy", "*")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -164,6 +165,24 @@ def test_the_page_names_every_series() -> None:
     """And no other."""
     table = re.findall(r"^\| `(status_tool_\w+)", (MONITORING / "README.md").read_text(), re.M)
     assert sorted(table) == sorted(series())
+
+
+def test_a_panel_is_red_for_what_it_says() -> None:
+    """Grafana's own threshold of a number is 80: an hour was red, and an error, which is 0, was green."""
+    panels = {panel["title"]: panel for panel in dashboard()["panels"] if panel["type"] == "stat"}
+    alerts = {
+        "Since the last complete verdict": "ReplicationNotCompleteForADay",
+        "Since the last run": "ReplicationCheckIsOld",
+    }
+    for title, alert in alerts.items():
+        seconds = panels[title]["fieldConfig"]["defaults"]["thresholds"]["steps"][-1]
+        bound = rules()[alert].partition(" > ")[2]
+        assert (seconds["color"], seconds["value"]) == ("red", math.prod(map(int, bound.split(" * "))))
+    (up,) = (one for one in panels["Since the last run"]["targets"] if one["expr"].startswith("status_tool_up"))
+    (override,) = panels["Since the last run"]["fieldConfig"]["overrides"]
+    assert override["matcher"] == {"id": "byFrameRefID", "options": up["refId"]}
+    (words,) = (one["value"][0]["options"] for one in override["properties"] if one["id"] == "mappings")
+    assert (words["0"]["color"], words["1"]["color"]) == ("red", "green")
 
 
 def test_panels_do_not_overlap() -> None:

@@ -29,15 +29,20 @@ from tests.unit.test_report import GAP, HBASE, OUTCOME, printed
 RECIPES = REPOSITORY / "docs" / "watch"
 
 
-def containers(name: str) -> list[dict[str, Any]]:
+def pods(name: str) -> list[dict[str, Any]]:
     """Of all documents of a manifest."""
-    pods = []
+    found = []
     for document in yaml.safe_load_all((RECIPES / name).read_text()):
         spec = document["spec"]
         spec = spec.get("jobTemplate", {}).get("spec", spec)
         if "template" in spec:
-            pods.append(spec["template"]["spec"])
-    return [container for pod in pods for container in pod["containers"]]
+            found.append(spec["template"]["spec"])
+    return found
+
+
+def containers(name: str) -> list[dict[str, Any]]:
+    """Of all documents of a manifest."""
+    return [container for pod in pods(name) for container in pod["containers"]]
 
 
 def unit() -> ConfigParser:
@@ -127,9 +132,10 @@ def test_the_image_runs_the_tool_as_a_user() -> None:
     assert json.loads(said["ENTRYPOINT"]) == ["status-tool"]
     assert said["FROM"].startswith("python:3.11-")
     assert any("openjdk-17-jre-headless" in rest for _, rest in last)
-    pod = next(iter(yaml.safe_load_all((RECIPES / "deployment.yaml").read_text())))["spec"]["template"]["spec"]
-    assert pod["securityContext"] == {"runAsNonRoot": True, "fsGroup": int(said["USER"])}
     for name in ("deployment.yaml", "cronjob.yaml"):
+        # Without the group that user cannot write to a volume.
+        context = {"runAsNonRoot": True, "fsGroup": int(said["USER"])}
+        assert [pod["securityContext"] for pod in pods(name)] == [context]
         assert [one["image"] for one in containers(name)] == [f"status-tool:{__version__}"]
 
 
