@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +16,9 @@ from status_tool.clients.sitefiles import load_site
 from status_tool.errors import ConfigurationError, UsageError
 
 _MAIN = "io.github.statustool.witness.Witness"
-WITNESS_JVM = ("-Xmx1g", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError")
+_HEAP = "-Xmx1g"
+WITNESS_JVM = (_HEAP, "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError")
+_SIZED = re.compile(r"-Xmx|-XX:(MaxHeapSize|MaxRAMPercentage)=")
 
 
 @with_options(
@@ -69,7 +72,7 @@ def witness(
         raise UsageError("--principal NAME and --keytab FILE belong together: give both, or neither")
     key = () if principal is None or keytab is None else (principal, str(keytab.absolute()))
     classes = os.pathsep.join((*map(str, conf_dir or ()), hbase_class_path(hbase_home)))
-    options = (*WITNESS_JVM, *realms_option())
+    options = (*_own_options(os.environ.get("JAVA_TOOL_OPTIONS", "")), *realms_option())
     place = (endpoint.cluster_key, host, str(port), str(store))
     command = [str(java("the witness")), *options, _MAIN, *place, *key]
     try:
@@ -77,6 +80,12 @@ def witness(
         os.execve(command[0], command, {**os.environ, "CLASSPATH": classes})
     except OSError as error:
         raise ConfigurationError(f"{command[0]} cannot be started: {error.strerror}") from None
+
+
+def _own_options(given: str) -> tuple[str, ...]:
+    """Return our options of the JVM, without a heap where the variable's options give one."""
+    # Java takes an option of the command line before one of the variable.
+    return tuple(option for option in WITNESS_JVM if option != _HEAP or not _SIZED.search(given))
 
 
 def register_endpoint(text: str, option: str) -> ZooKeeperEndpoint:

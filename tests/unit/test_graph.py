@@ -164,6 +164,10 @@ def test_a_path_carries_what_all_its_hops_ship() -> None:
     none = along((AB, BC), [whole(t="f"), whole(u="f")])
     assert none.reach is Reach.UNCONNECTED
     assert "peer 2 of b ships none" in none.reasons[0]
+    # Of the path's own cluster: its peer may have been made so by mistake.
+    empty = PathState(Reach.UNVERIFIABLE, None, ("not replicated",), {})
+    assert along((AB,), [empty]).reach is Reach.UNVERIFIABLE
+    assert along((AB, BC), [empty, whole(t="f")]).reach is Reach.UNVERIFIABLE
 
 
 def test_nothing_stops_where_nobody_knows_what_is_shipped() -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from status_tool.cli.main import main
+from status_tool.cli.path_telling import paths_lines
 from status_tool.clients.config import Settings
 from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.zookeeper import Peer
 from status_tool.errors import ConnectionFailed, StatusFileError, UsageError
 from status_tool.gather.snapshot import Snapshot
-from status_tool.rules.graph import PathState, Reach, Station
+from status_tool.rules.graph import Hop, PathState, Reach, Station
 from status_tool.runs import graph_check
 from status_tool.runs.graph_check import (
     NamedCluster,
@@ -28,9 +30,11 @@ from status_tool.runs.graph_check import (
 from status_tool.status_file.signature import SignKey
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
+from status_tool.vocabulary.outcome import HBaseOutcome, Outcome
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import Scope
-from status_tool.vocabulary.verdicts import Verdict
+from status_tool.vocabulary.verdicts import Evidence, Verdict
+from tests.pair import REPOSITORY
 
 
 def opened(folder: Path, scope: Scope) -> None:
@@ -227,3 +231,25 @@ def test_files_are_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[
     given = [f"--cluster={side}={written(tmp_path / side, side)}" for side in (MASTER, SLAVE)]
     assert main(["paths", *given, "--wait", "5"]) == 2
     assert "--wait reads slaves again" in capsys.readouterr().err
+
+
+def test_the_example_of_the_page_is_what_the_command_prints() -> None:
+    """docs/paths.md: Venus is behind by the peer of Earth."""
+    page = (REPOSITORY / "docs" / "paths.md").read_text()
+    (shown,) = re.findall(r"```\n(from \\ to.*?)```", page, re.S)
+    hop = Hop("earth", "1", "venus")
+    late = HBaseOutcome(Verdict.INCOMPLETE, Evidence.EXACT, {})
+    why = tuple(graph_check._reasons(hop, Outcome(late, None, (), 0, queued_bytes=20480), ()))
+    names = ("sun", "earth", "venus")
+    matrix = {
+        one: {
+            other: PathState(Reach.BEHIND, Evidence.EXACT, why) if other == "venus" else PathState(Reach.COMPLETE)
+            for other in names
+            if other != one
+        }
+        for one in names
+    }
+    lines = list(paths_lines(PathsFound(tuple(map(Station, names)), {}, (), (), matrix, (), (), 0)))
+    told = "\n".join(lines)
+    for part in shown.rstrip().split("\n\n"):
+        assert part in told, told

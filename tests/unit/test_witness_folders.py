@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from status_tool.cli import witness
+from status_tool.cli.main import main
 from status_tool.clients import hbase_rpc
 from status_tool.clients.config import RpcAccess, Settings
 from status_tool.clients.hbase_pb2 import (
@@ -398,3 +400,23 @@ def test_a_user_without_rights_is_told_so(tmp_path: Path) -> None:
     said = failure(answering(lambda *_: denied), tmp_path)
     assert "does not take this user's calls (u@R may not call a witness)" in said
     assert "hbase.superuser" in said
+
+
+@pytest.mark.parametrize(
+    ("given", "has_ours"),
+    [("", True), ("-Djava.security.auth.login.config=/jaas", True), ("-Xmx4g", False), ("-XX:MaxHeapSize=4g", False)],
+)
+def test_the_heap_of_a_witness_is_ours_unless_another_is_given(
+    given: str, has_ours: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Java takes the command line's heap before that of JAVA_TOOL_OPTIONS."""
+    started: list[list[str]] = []
+    monkeypatch.setattr(witness, "java", lambda _: Path("java"))
+    monkeypatch.setattr(witness, "hbase_class_path", lambda _: "")
+    monkeypatch.setattr("os.execve", lambda _, command, __: started.append(command))
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", given)
+    place = ("--register=zk:2181/witness", "--listen=here:1", "--store=folder")
+    assert main(["witness", *place]) == 0
+    (command,) = started
+    assert any(option.startswith("-Xmx") for option in command) == has_ours
+    assert "-XX:+ExitOnOutOfMemoryError" in command
