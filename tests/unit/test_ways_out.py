@@ -12,7 +12,7 @@ from status_tool.vocabulary.codes import CODES
 TESTS = Path(__file__).resolve().parent.parent
 PAGE, CLAIMS = ((TESTS.parent / "docs" / name).read_text() for name in ("ways-out.md", "correctness.md"))
 _CELL = re.compile(r"^\| ((?:`[a-z-]+`(?:, )?)+) \|", re.MULTILINE)
-_TEST = re.compile(r"`((?:[a-z]+/)?test_\w+\.py)?(?:::(\w+))?`")
+_TEST = re.compile(r"`((?:[a-z_]+/)*test_\w+\.py)?(?:::(\w+))?`")
 _JAVA_TEST = re.compile(r"`(\w+Test)\.(\w+)`")
 JAVA_TESTS = TESTS.parent / "coprocessor_stubs" / "src" / "test" / "java"
 
