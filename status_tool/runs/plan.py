@@ -88,6 +88,8 @@ def explain_check(settings: Settings, check: Check, followed: Settings | None = 
                 yield _row_digests(f"the region servers here, beside {beside}", every=rows.every)
         if asked.hdfs and has_roots:
             yield from _hdfs(settings, asked, summaries=False)
+            if check.deep and not asked.files.deep:
+                yield _contents("files that checksums cannot settle, and those of local folders")
     yield Step("Spark", check.spark_master or "local[*], or the master that was submitted")
 
 
@@ -140,6 +142,8 @@ def _hdfs(settings: Settings, request: Request, *, summaries: bool = True) -> It
     files = request.files
     local, roots = by_system(request.hdfs_paths or settings.hdfs_paths or ("/",))
     yield from (Step("files", LOCAL + path) for path in local)
+    if files.deep:
+        yield _contents("every file")
     if not roots:
         return
     exclusions = exclusions_of(settings, files.exclude)
@@ -155,6 +159,10 @@ def _hdfs(settings: Settings, request: Request, *, summaries: bool = True) -> It
                 yield Step("files", f"{root}: {_amount(hdfs, existing[root], counted)}")
     finally:
         hdfs.stop()
+
+
+def _contents(of: str) -> Step:
+    return Step("contents", f"of {of}, read in whole for their CRC32C")
 
 
 def _amount(hdfs: Hdfs, paths: Sequence[str], counted: bool) -> str:
