@@ -18,11 +18,11 @@ from status_tool.vocabulary.names import PUBLISHED_FAMILY
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """Facts of one enabled peer."""
+    """Facts of one peer."""
 
     peer: str
     is_shipped: bool
-    """True if the peer replicates the table."""
+    """True if the peer is enabled and replicates the table."""
     is_there: bool | None
     """True if the peer's cluster has the table; None: it cannot be seen from here."""
     problem: str | None
@@ -32,12 +32,15 @@ class Carried:
 def carried(peers: Iterable[Peer], of: ZooKeeperEndpoint, table: str) -> Iterator[Carried]:
     """Yield the facts of each enabled peer of the cluster `of` that leads to another one.
 
-    HBase's own peer for region replicas does not.
+    HBase's own peer for region replicas does not. A disabled peer is named if its cluster lacks the table: it queues
+    what is published, and would stop there once it is enabled.
     """
     for peer in peers:
-        if not peer.enabled or leads_to(asdict(peer), "", of.cluster_key):
+        if leads_to(asdict(peer), "", of.cluster_key):
             continue
         if not ships_published(peer, table):
+            if not peer.enabled:
+                continue
             todo = (
                 f"peer {peer.id} does not replicate the table {table}, so no published status file reaches its "
                 f"cluster: add it, in the HBase shell (append_peer_tableCFs '{peer.id}', {{'{table}' => []}})"
@@ -45,11 +48,13 @@ def carried(peers: Iterable[Peer], of: ZooKeeperEndpoint, table: str) -> Iterato
             yield Carried(peer.id, False, None, todo)
             continue
         is_there = has_table(peer, of, table)
+        if not peer.enabled and is_there is not False:
+            continue
         todo = (
             f"the cluster of peer {peer.id} does not have the table {table}, and replication to it would stop at the "
             f"first published status file: create it there, in the HBase shell: {shell_line(table)}"
         )
-        yield Carried(peer.id, True, is_there, todo if is_there is False else None)
+        yield Carried(peer.id, peer.enabled, is_there, todo if is_there is False else None)
 
 
 def ships_published(peer: Peer, table: str) -> bool:

@@ -83,8 +83,13 @@ def explain_check(settings: Settings, check: Check, followed: Settings | None = 
                     "samples",
                     f"{printable.counted(counts['sample'], 'range')} of rows as FILE has them, in {check.sample_s:g} s",
                 )
+            if (rows := check.rows) is not None:
+                beside = "FILE's" if rows.master is None else f"those of the master's at {rows.master.zookeeper()}"
+                yield _row_digests(f"the region servers here, beside {beside}", every=rows.every)
         if asked.hdfs and has_roots:
             yield from _hdfs(settings, asked, summaries=False)
+            if check.deep and not asked.files.deep:
+                yield _contents("files that checksums cannot settle, and those of local folders")
     yield Step("Spark", check.spark_master or "local[*], or the master that was submitted")
 
 
@@ -114,6 +119,13 @@ def _hbase(settings: Settings, request: Request) -> Iterator[Step]:
     )
     if request.side == MASTER and request.sample_s:
         yield Step("samples", f"up to {RANGES} random ranges of rows, within {request.sample_s:g} s")
+    if request.rows:
+        yield _row_digests("the region servers here", every=request.rows == "all")
+
+
+def _row_digests(by: str, *, every: bool) -> Step:
+    tables = "all replicated tables" if every else "tables that streams leave in doubt"
+    return Step("row digests", f"of {tables}, by {by}")
 
 
 def _master_cut(request: Request, recorded: int | None) -> str:
@@ -130,6 +142,8 @@ def _hdfs(settings: Settings, request: Request, *, summaries: bool = True) -> It
     files = request.files
     local, roots = by_system(request.hdfs_paths or settings.hdfs_paths or ("/",))
     yield from (Step("files", LOCAL + path) for path in local)
+    if files.deep:
+        yield _contents("every file")
     if not roots:
         return
     exclusions = exclusions_of(settings, files.exclude)
@@ -145,6 +159,10 @@ def _hdfs(settings: Settings, request: Request, *, summaries: bool = True) -> It
                 yield Step("files", f"{root}: {_amount(hdfs, existing[root], counted)}")
     finally:
         hdfs.stop()
+
+
+def _contents(of: str) -> Step:
+    return Step("contents", f"of {of}, read in whole for their CRC32C")
 
 
 def _amount(hdfs: Hdfs, paths: Sequence[str], counted: bool) -> str:

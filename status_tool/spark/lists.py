@@ -19,6 +19,7 @@ from status_tool.spark.expressions import to_finding
 from status_tool.spark.verify import Verification
 from status_tool.vocabulary.codes import CODES
 from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.selection import is_glob
 from status_tool.vocabulary.verdicts import FileStatus, Status
 
@@ -71,6 +72,12 @@ def reads_back(path: str) -> bool:
     return not is_glob(path) and safe(path).strip() == path
 
 
+def listed_kinds(name: str, scope: Scope) -> frozenset[str]:
+    """Return the kinds of a list. A file that only the slave has differs where it is a failure (`--strict-extra`)."""
+    extra = {str(FileStatus.EXTRA)} if name == "differ" and scope.strict_extra else set[str]()
+    return LIST_KINDS[name] | extra
+
+
 @contextmanager
 def _opened(one: FullList) -> Iterator[TextIO]:
     if one.to is None:
@@ -82,7 +89,8 @@ def _opened(one: FullList) -> Iterator[TextIO]:
 
 def _findings(check: Verification, one: FullList) -> Iterator[Finding]:
     """Yield the findings a partition at a time: nothing is collected."""
-    kinds, context = LIST_KINDS[one.name], check.context
+    context = check.context
+    kinds = listed_kinds(one.name, context.scope)
     # An unknown code is unverifiable, as in `problems.kind_of`.
     wanted = [name for name, code in CODES.items() if str(code.status) in kinds]
     others = [name for name in CODES if name not in wanted]

@@ -16,6 +16,7 @@ from status_tool.report.progress import LineProgress
 from status_tool.rules.queue_proofs import left_bytes
 from status_tool.runs import plan
 from status_tool.runs.check import Check
+from status_tool.runs.compare_rows import RowsAsked
 from status_tool.runs.follow import ShownRounds, with_files_of
 from status_tool.runs.plan import explain_check
 from status_tool.status_file.writer import StatusWriter
@@ -73,6 +74,10 @@ def test_the_plan_is_that_of_following(thrift: str | None, tmp_path: Path, monke
     steps = {step.what: step.value for step in explain_check(slave, check if thrift is None else late, master)}
     assert ("the last look at the master" in steps["cut"]) is (thrift is not None)
     assert ("by Thrift h:1" if thrift else "its queues alone") in steps["master"]
+    assert "row digests" not in steps
+    rows = replace(check, rows=RowsAsked(master, every=True))
+    found = {step.what: step.value for step in explain_check(slave, rows)}["row digests"]
+    assert found == "of all replicated tables, by the region servers here, beside those of the master's at m:1/hbase"
     with pytest.raises(StatusFileError, match="leads to slave"):
         list(explain_check(slave, check, other))
     with StatusWriter(file, replace(FILE, half="hdfs")):

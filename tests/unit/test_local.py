@@ -308,6 +308,11 @@ def test_the_plan_of_a_check_is_that_of_its_run(tmp_path: Path) -> None:
     check = Check(tmp_path / "f.status", Scope(check_hbase=False, path_map=moved))
     steps = {step.what: step.value for step in explain_check(Settings(SiteConfig({})), check)}
     assert steps["files"] == f"file:{tmp_path}"
+    assert "contents" not in steps
+    for is_all, read in {False: "files that checksums cannot settle", True: "every file"}.items():
+        deep = replace(check, deep=True, files=replace(check.files, deep=is_all))
+        [told] = [step.value for step in explain_check(Settings(SiteConfig({})), deep) if step.what == "contents"]
+        assert told.startswith(f"of {read}")
     late = replace(check, scope=Scope(since=Baseline(3)))
     with pytest.raises(UsageError, match="--since 3 lies after the cut"):
         list(explain_check(Settings(SiteConfig({})), late))

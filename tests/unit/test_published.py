@@ -25,7 +25,7 @@ from status_tool.clients.config import Settings, ThriftEndpoint, ZooKeeperEndpoi
 from status_tool.clients.zookeeper import Peer
 from status_tool.errors import ConfigurationError, StatusFileError, UsageError
 from status_tool.published import carriers, newest, publisher, table
-from status_tool.published.carriers import ships_published
+from status_tool.published.carriers import Carried, ships_published
 from status_tool.published.layout import CELL_BYTES, Closing, FilePart, closing_of, new_name
 from status_tool.published.newest import fetch_newest, of_one_master
 from status_tool.published.publisher import Turns, put_file
@@ -558,7 +558,12 @@ def test_a_peer_whose_cluster_lacks_the_table_is_told(monkeypatch: pytest.Monkey
     told = {}
     for is_there in (True, False, None):
         monkeypatch.setattr(carriers, "has_table", lambda *_, is_there=is_there: is_there)
-        (one,) = carriers.carried(peers, of, "replicationstatus")
+        one, *disabled = carriers.carried(peers, of, "replicationstatus")
+        # What a disabled peer queues would stop it once it is enabled.
+        queued = (
+            [] if is_there is not False else [Carried("2", False, False, str(one.problem).replace("peer 1", "peer 2"))]
+        )
+        assert disabled == queued
         told[is_there] = one.problem
     assert told[True] is None
     assert told[None] is None

@@ -30,6 +30,7 @@ from status_tool.report.reporter import Reporter, left_out, write_report
 from status_tool.report.script import ScriptReporter
 from status_tool.report.text import TextReporter
 from status_tool.rules.context import build_context
+from status_tool.spark.lists import LIST_KINDS, listed_kinds
 from status_tool.vocabulary import codes
 from status_tool.vocabulary.codes import CODES
 from status_tool.vocabulary.findings import UNVERIFIABLE_RANK, Finding
@@ -753,3 +754,12 @@ def test_words() -> None:
     assert safe("a\U000e0001b") == r"a\U000e0001b"
     assert safe("\x07\n\u202eg\u2066\x9b1m\u2028\x00") == r"\x07\x0a\u202eg\u2066\x9b1m\u2028\x00"
     assert printable_key(b"a\\\x00\xff") == r"a\x5C\x00\xFF"
+
+
+@pytest.mark.parametrize("is_strict", [False, True])
+def test_whatever_keeps_a_check_from_being_complete_is_in_one_list(is_strict: bool) -> None:
+    """Files that only the slave has were in none, although they alone are a failure with `--strict-extra`."""
+    scope = Scope(strict_extra=is_strict)
+    listed = [kind for name in LIST_KINDS for kind in listed_kinds(name, scope)]
+    fine = {Status.COMPLETE, FileStatus.MATCH} | (set() if is_strict else {FileStatus.EXTRA})
+    assert sorted(listed) == sorted({str(kind) for kind in (*Status, *FileStatus) if kind not in fine})
