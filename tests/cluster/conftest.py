@@ -39,7 +39,7 @@ def warm_spark() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def a_pair(config: pytest.Config, servers: tuple[int, int] = (2, 2)) -> Iterator[Pair]:
+def a_pair(config: pytest.Config, servers: tuple[int, int] = (2, 1)) -> Iterator[Pair]:
     """Two tracked clusters, asyncfs WALs, with so many region servers each; with `--lab` the pair that stands ready."""
     assert JAR.is_file(), "build the trackers first: make setup"
     if config.getoption("--lab"):
@@ -55,10 +55,9 @@ def a_pair(config: pytest.Config, servers: tuple[int, int] = (2, 2)) -> Iterator
 def pair(request: pytest.FixtureRequest, warm_spark: None) -> Iterator[Pair]:
     """One a module, for modules run side by side, and what they hold of the memory is wanted by others afterwards.
 
-    Tests use tables of their own. The module's `REGION_SERVERS` tells how many each side has, where two each are more
-    than it needs.
+    Tests use tables of their own. The module's `REGION_SERVERS` tells how many each side has, if not two and one.
     """
-    with a_pair(request.config, getattr(request.module, "REGION_SERVERS", (2, 2))) as started:
+    with a_pair(request.config, getattr(request.module, "REGION_SERVERS", (2, 1))) as started:
         yield started
 
 

@@ -26,7 +26,6 @@ from tests.lab.waiting import wait_until
 from tests.pair import PEER, STATE_TABLE, Pair, Result, tool_environment, tool_here
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
-REGION_SERVERS = (2, 1)
 
 
 def assert_complete(result: Result, evidence: str = "exact") -> dict[str, Any]:

@@ -12,6 +12,6 @@ from tests.pair import Pair
 
 @pytest.fixture(scope="package")
 def pair(request: pytest.FixtureRequest, warm_spark: None) -> Iterator[Pair]:
-    """Two region servers each."""
+    """Two region servers on the master, and one on the slave."""
     with a_pair(request.config) as started:
         yield started

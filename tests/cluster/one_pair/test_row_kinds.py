@@ -262,7 +262,7 @@ def test_a_region_server_that_is_killed_meanwhile(pair: Pair) -> None:
     pair.create_table("killed", {"f": 1}, [b"row00002000"])
     pair.master.admin.put_rows("killed", "f", 4000, value="v" * 500)
     pair.wait_same("killed")
-    victim, survivor = pair.slave.region_servers
+    survivor, victim = pair.slave.region_servers[0], pair.slave.add_region_server()
     for table in (STATE_TABLE, f"{STATE_TABLE}_rows"):
         move_table(pair.slave, table, survivor.server_name)
     move_table(pair.slave, "killed", victim.server_name)
@@ -276,4 +276,4 @@ def test_a_region_server_that_is_killed_meanwhile(pair: Pair) -> None:
         assert (result.exit_code, document["rows"], document["differences"]) == (0, 4000, []), result
         assert {region.server for region in pair.slave.admin.regions("killed")} == {survivor.server_name}
     finally:
-        victim.start()
+        pair.slave.region_servers.remove(victim)
