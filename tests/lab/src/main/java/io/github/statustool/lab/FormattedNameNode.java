@@ -45,9 +45,10 @@ public final class FormattedNameNode {
     }
     FileSystem.enableSymlinks(); // which no property does
     try {
-      NameNode namenode = NameNode.createNameNode(args, conf);
+      // Each makes a configuration of its own: formatting has changed this one.
+      NameNode namenode = NameNode.createNameNode(args, null);
       if (conf.getBoolean("lab.namenode.datanode", false)) {
-        DataNode.createDataNode(args, conf);
+        DataNode.createDataNode(args, null);
       }
       namenode.join();
     // Other threads would keep the process alive.
