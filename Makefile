@@ -56,7 +56,7 @@ demo: setup ## Two real clusters: a complete verdict, then a caught loss
 	$(BIN)/python -m tests.demo
 
 # What needs no cluster runs beside two pairs of clusters, and is printed when it has ended. Each pair takes CPU also while a
-# test waits, on a machine with slow memory more than a third of two cores: with three or four, little is left for tests.
+# test waits, 0.3 to 0.9 of a core as the machine is: three or four may leave too little for the tests.
 test: setup ## All tests
 	@(output=$$($(MAKE) --no-print-directory lint test-java test-local WORKERS=0 2>&1); code=$$?; printf '\n%s\n' "$$output"; exit $$code) & \
 	beside=$$!; trap 'kill $$beside 2>/dev/null' INT TERM; \
