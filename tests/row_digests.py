@@ -74,12 +74,13 @@ def cell_hash(key: bytes, message: bytes) -> bytes:
 
 
 def _compressed(keys: tuple[int, ...], block: bytes) -> bytes:
-    added = [_signed(word + key) for word, key in zip(struct.unpack(f"<{len(block) // 8}Q", block), keys, strict=False)]
+    added = [signed(word + key) for word, key in zip(struct.unpack(f"<{len(block) // 8}Q", block), keys, strict=False)]
     products = [first * second for first, second in zip(added[::2], added[1::2], strict=True)]
     return struct.pack("<2Q", sum(products) & _MASK, sum(product >> 64 for product in products) & _MASK)
 
 
-def _signed(word: int) -> int:
+def signed(word: int) -> int:
+    """As Java has a sum that overflows a long."""
     return (word + (1 << 63) & _MASK) - (1 << 63)
 
 

@@ -202,9 +202,9 @@ class ConfiguredCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse as Typer does, and drop the endpoints of another cluster than the command line names."""
         rest = super().parse_args(ctx, args)
-        if submitted() and is_given(ctx, "spark_master"):
-            raise UsageError("--spark-master does not go with spark-submit, which takes it as --master: leave it out")
         given = {name for name in ctx.params if is_given(ctx, name)}
+        if "spark_master" in given and submitted():
+            raise UsageError("--spark-master does not go with spark-submit, which takes it as --master: leave it out")
         # A command may not take the one that names the cluster, and `watch` makes a context that has no file.
         settings = {*(ctx.obj.settings if ctx.obj else ()), *(ctx.default_map or ())}
         dropped = set(_of_another_cluster(settings, given)) - given

@@ -172,8 +172,7 @@ class Session(requests.Session):
         """Open a session for `connections` threads. `timeout` and `trust` are those of `Servers`."""
         super().__init__()
         self.mount(url, _TrustingAdapter(connections, trust))
-        if proxy_of(url) is not None:
-            self.proxies.update(get_environ_proxies(url))
+        self.proxies.update(_proxies_of(url))
         self.trust_env = False
         self._servers = Servers(connections, timeout, trust)
         self._url = url
@@ -319,15 +318,18 @@ class Servers:
 
 
 def proxy_of(url: str) -> str | None:
-    """Return the proxy that the environment names for a URL (`http_proxy`, `no_proxy`, …), by the rules of requests.
+    """Return the proxy that the environment names for a URL (`http_proxy`, `no_proxy`, …), by the rules of requests."""
+    proxy: str | None = select_proxy(url, _proxies_of(url))
+    return proxy
 
-    None for this machine's loopback, which no proxy can reach.
-    """
+
+def _proxies_of(url: str) -> dict[str, str]:
+    """Return the environment's proxies by scheme. This machine's loopback has none, as no proxy can reach it."""
     host = urlsplit(url).hostname or ""
     if host == "localhost" or host.startswith("127.") or host == "::1":
-        return None
-    proxy: str | None = select_proxy(url, get_environ_proxies(url))
-    return proxy
+        return {}
+    proxies: dict[str, str] = get_environ_proxies(url)
+    return proxies
 
 
 def refusal_of(status: int, data: bytes) -> Refused:

@@ -38,23 +38,24 @@ def carried(peers: Iterable[Peer], of: ZooKeeperEndpoint, table: str) -> Iterato
     for peer in peers:
         if leads_to(asdict(peer), "", of.cluster_key):
             continue
-        if not ships_published(peer, table):
-            if not peer.enabled:
-                continue
-            todo = (
-                f"peer {peer.id} does not replicate the table {table}, so no published status file reaches its "
-                f"cluster: add it, in the HBase shell (append_peer_tableCFs '{peer.id}', {{'{table}' => []}})"
-            )
-            yield Carried(peer.id, False, None, todo)
-            continue
-        is_there = has_table(peer, of, table)
-        if not peer.enabled and is_there is not False:
-            continue
-        todo = (
-            f"the cluster of peer {peer.id} does not have the table {table}, and replication to it would stop at the "
+        ships = ships_published(peer, table)
+        is_there = has_table(peer, of, table) if ships else None
+        if peer.enabled or is_there is False:
+            yield Carried(peer.id, ships and peer.enabled, is_there, _problem(peer.id, table, ships, is_there))
+
+
+def _problem(peer: str, table: str, ships: bool, is_there: bool | None) -> str | None:
+    if not ships:
+        return (
+            f"peer {peer} does not replicate the table {table}, so no published status file reaches its "
+            f"cluster: add it, in the HBase shell (append_peer_tableCFs '{peer}', {{'{table}' => []}})"
+        )
+    if is_there is False:
+        return (
+            f"the cluster of peer {peer} does not have the table {table}, and replication to it would stop at the "
             f"first published status file: create it there, in the HBase shell: {shell_line(table)}"
         )
-        yield Carried(peer.id, peer.enabled, is_there, todo if is_there is False else None)
+    return None
 
 
 def ships_published(peer: Peer, table: str) -> bool:

@@ -38,8 +38,12 @@ def warm_spark() -> Iterator[None]:
         yield
 
 
+ON_EACH_SIDE = (2, 1)
+"""Region servers of a pair."""
+
+
 @contextlib.contextmanager
-def a_pair(config: pytest.Config, servers: tuple[int, int] = (2, 1)) -> Iterator[Pair]:
+def a_pair(config: pytest.Config, servers: tuple[int, int] = ON_EACH_SIDE) -> Iterator[Pair]:
     """Two tracked clusters, asyncfs WALs, with so many region servers each; with `--lab` the pair that stands ready."""
     assert JAR.is_file(), "build the trackers first: make setup"
     if config.getoption("--lab"):
@@ -55,9 +59,9 @@ def a_pair(config: pytest.Config, servers: tuple[int, int] = (2, 1)) -> Iterator
 def pair(request: pytest.FixtureRequest, warm_spark: None) -> Iterator[Pair]:
     """One a module, for modules run side by side, and what they hold of the memory is wanted by others afterwards.
 
-    Tests use tables of their own. The module's `REGION_SERVERS` tells how many each side has, if not two and one.
+    Tests use tables of their own. The module's `REGION_SERVERS` tells how many each side has, if not `ON_EACH_SIDE`.
     """
-    with a_pair(request.config, getattr(request.module, "REGION_SERVERS", (2, 1))) as started:
+    with a_pair(request.config, getattr(request.module, "REGION_SERVERS", ON_EACH_SIDE)) as started:
         yield started
 
 

@@ -57,8 +57,7 @@ class ClusterSpec:
     standby: bool = False
     """Two NameNodes with shared edits, the first one active. Only for HDFS alone."""
     one_hdfs_process: bool = False
-    """The NameNode's process is the only DataNode, too, which takes less to start and to run. Not with Kerberos: each
-    logs in as somebody else."""
+    """The NameNode's process is the only DataNode, too: one JVM less. Not with Kerberos, where their logins differ."""
 
 
 class Cluster:

@@ -16,6 +16,7 @@ from status_tool.sources.codec import Existing, attended, contents, packed
 from status_tool.vocabulary.ids import origin_id
 from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.state_rows import column
+from tests.row_digests import signed
 from tests.simulation.dice import Dice
 from tests.simulation.store import APPLIED, APPLIED_BUT_FAILED, LATE, REFUSED, Cells, Store, StoreError, cells, encode
 
@@ -89,12 +90,7 @@ def files_of(names: Iterable[str]) -> Files:
     hashes = {name: int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True) for name in names}
     links = [name for name in hashes if "=" in name]
     loaded = [hashes[name] for name in hashes if "_SeqId_" in name and "=" not in name]
-    return Files(len(hashes), _as_long(sum(hashes.values())), len(links), _as_long(sum(loaded)))
-
-
-def _as_long(total: int) -> int:
-    """As Java's addition overflows."""
-    return (total + (1 << 63)) % (1 << 64) - (1 << 63)
+    return Files(len(hashes), signed(sum(hashes.values())), len(links), signed(sum(loaded)))
 
 
 def _numbers(files: Files) -> list[int]:
