@@ -54,7 +54,7 @@ from status_tool.vocabulary.schema import STATUS_SCHEMA, NewRow, Row
 from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.selection import LOCAL, Exclusions, by_system, inside, plain_folder, plain_path, root_of
 from status_tool.vocabulary.state_rows import REPLICATOR, WRITER, ContentRow, FactRow, HeadRow, SegmentRow, UnstampedRow
-from status_tool.vocabulary.states import FactState
+from status_tool.vocabulary.states import FactState, RegionState
 from status_tool.vocabulary.verdicts import Evidence
 
 ROLES = {MASTER: WRITER, SLAVE: REPLICATOR}
@@ -317,6 +317,7 @@ def _master_half(settled: _Settled, header: Header, source: StateTableSource) ->
     # other order it is in neither, as HBase deletes it from `hbase:meta` with the merge, and looks truncated.
     regions = settled.hosted_regions()
     names = (row["region"] for row in regions.rows("region"))
+    parents = (row["region"] for row in regions.rows("region", "state") if row["state"] == RegionState.SPLIT)
     replicated = {row["table"]: frozenset(replicated_families(row["detail"]) or ()) for row in small.tables}
     crashed = frozenset(row["origin"] for row in settled.servers if has_crashed(row))
     existing = codec.Existing(
@@ -326,6 +327,7 @@ def _master_half(settled: _Settled, header: Header, source: StateTableSource) ->
         replicated,
         crashed,
         barriers_of(settled.servers),
+        frozenset(map(codec.prefix, parents)),
     )
     queued, notices = queue_rows(settled.settings, zookeeper)
     # The peers come after the queues: HBase deletes a queue with its peer, and a peer that ships less empties it as

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from status_tool.clients.thrift import Cells
-from status_tool.rules.content import Life, Tenure, life_of, parse_tenure
+from status_tool.rules.content import NONE, Life, Tenure, life_of, parse_tenure
 from status_tool.rules.custody import Place, Places
 from status_tool.rules.descriptors import keeps_more
 from status_tool.rules.segments import Segment, latest, merged
@@ -244,6 +244,8 @@ class Existing:
     """Servers that crashed and are not pruned: what they wrote last may be asked for."""
     barriers: Mapping[int, int] = field(default_factory=dict)
     """By origin, when a live server had read the barrier, on its own clock."""
+    split: frozenset[bytes] = frozenset()
+    """Those that never open again: parents that `hbase:meta` still names. As `packed` has them."""
 
     def is_expected(self, origin: int, opened_ms: int) -> bool:
         """Return True if a region that a server opened then was among those that were read after the barrier."""
@@ -263,11 +265,12 @@ def packed(regions: Iterable[str]) -> dict[str, bytes]:
     """Return the first bytes of encoded names by their first character: a few bytes a region, for Spark, too."""
     found: defaultdict[str, bytearray] = defaultdict(bytearray)
     for region in regions:
-        found[region[:1]] += _prefix(region)
+        found[region[:1]] += prefix(region)
     return {first: bytes(some) for first, some in found.items()}
 
 
-def _prefix(region: str) -> bytes:
+def prefix(region: str) -> bytes:
+    """Return the first bytes of an encoded name."""
     try:
         return bytes.fromhex(region)[:_PREFIX].ljust(_PREFIX, b"\0")
     except ValueError:
@@ -307,7 +310,7 @@ def contents(
         # Rows come in key order, so the names of each sixteenth are unpacked once.
         if existing and region[:1] != first:
             first, names = region[:1], existing.beginning_with(region[:1])
-        is_gone = existing is not None and _prefix(region) not in names
+        is_gone = existing is not None and prefix(region) not in names
         columns = {name: value for name, (value, _) in cells.items() if _is_tenure(name)}
         values = [*columns.values()]
         # A region that is gone is never skipped: the slave may lack what it held.
@@ -323,7 +326,10 @@ def contents(
         base: NewRow = {"kind": "fact", "table": table, "region": region}
         if existing:
             families = existing.replicated.get(name, frozenset())
-            lazy_ms = read_ms if not is_gone and _replicates_less(life, families) else None
+            if is_gone or prefix(region) in existing.split:
+                lazy_ms = _left_unshipped_ms(life, families)
+            else:
+                lazy_ms = read_ms if _replicates_less(life, families) else None
         else:
             lazy_ms = read_ms if _keeps_less(life, keeping.by_table.get(name, {})) else None
         # Nobody knows what it opened with in one that cannot be read. A single one follows none.
@@ -399,6 +405,17 @@ def _replicates_less(life: Life, families: frozenset[str]) -> bool:
     never replicated.
     """
     return life.last is not None and life.last.closed_ms is None and not families <= set(life.last.replicated)
+
+
+def _left_unshipped_ms(life: Life, families: frozenset[str]) -> int | None:
+    """Return when a region closed for good with files of families that are replicated now and were not then.
+
+    What was split or merged from it opens with the new descriptor, and inherits cells that no stream has.
+    """
+    if life.last is None or life.last.closed_ms is None:
+        return None
+    was_local = families - set(life.last.replicated)
+    return life.last.closed_ms if any(life.last.after.get(family, NONE).count for family in was_local) else None
 
 
 def _keeps_less(life: Life, kept: Mapping[str, Sequence[int]]) -> bool:

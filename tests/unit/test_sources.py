@@ -520,6 +520,27 @@ def test_a_region_of_a_master_that_is_open_with_a_descriptor_of_before_the_scope
     assert [(row["state"], row["write_ms"]) for row in found] == [("changed", 1_000)] * changed
 
 
+@pytest.mark.parametrize("is_named", [True, False])
+@pytest.mark.parametrize(
+    ("replicated", "files", "changed"),
+    [
+        ("[]", "[1,2,0,0]", True),
+        ('["f"]', "[1,2,0,0]", False),
+        ("[]", "[0,0,0,0]", False),  # the next region inherits nothing
+    ],
+)
+def test_a_region_of_a_master_that_was_split_or_merged_with_a_descriptor_of_before_the_scope_was_raised(
+    is_named: bool, replicated: str, files: str, changed: bool
+) -> None:
+    """It never opens with the new one, whether `hbase:meta` still names it or not."""
+    value = f'{{"o":2,"t":7,"s":12,"c":9,"r":{replicated},"a":{{}},"b":{{"f":{files}}}}}'
+    names = codec.packed(["00"] if is_named else [])
+    parents = frozenset([codec.prefix("00")] if is_named else [])
+    existing = codec.Existing(names, 1_000, replicated={"t": frozenset("f")}, split=parents)
+    found = [(row["state"], row["write_ms"]) for row in contents(held_by(value), existing)]
+    assert [row for row in found if row[0] == "changed"] == [("changed", 9)] * changed
+
+
 @pytest.mark.parametrize(
     ("kept", "closed", "changed"),
     [
