@@ -84,6 +84,10 @@ public final class TenureJoiner {
   }
 
   private void joinPredecessor(StateStore store, OpenTenure tenure, List<StoredRow> rows) throws IOException {
+    // Once more: who saw the region split or merged may have recorded that later than this one's opening was asked for.
+    if (rows.get(1).value(FactRow.LINEAGE) != null) {
+      noteReturn(tenure, rows.get(0), rows.get(1).timestamp(FactRow.LINEAGE));
+    }
     noteParents(tenure, rows.subList(2, rows.size()));
     if (!tenure.isJudged()) {
       return; // its predecessor may have been closed before anybody looked for the parents of its references
@@ -116,20 +120,19 @@ public final class TenureJoiner {
     for (List<OpenTenure> some : Lists.partition(unasked, ROWS_A_STEP)) {
       List<StoredRow> facts = store.get(some.stream().map(TenureJoiner::factKey).collect(Collectors.toList()));
       for (int i = 0; i < some.size(); i++) {
-        // The files may not tell: if nothing was written between snapshot and split, they are those of its close.
         if (facts.get(i).value(FactRow.LINEAGE) != null) {
-          noteReturn(store, some.get(i), facts.get(i).timestamp(FactRow.LINEAGE));
+          noteReturn(some.get(i), store.get(some.get(i).key()), facts.get(i).timestamp(FactRow.LINEAGE));
         }
         some.get(i).isAsked = true;
       }
     }
   }
 
-  /** Notes that a region lives again, unless that is known. */
-  private void noteReturn(StateStore store, OpenTenure tenure, long ended) throws IOException {
-    Collection<Tenure> others = others(tenure, store.get(tenure.key())).values();
+  /** Notes that a region lives again, unless that is known. The files may not tell: they may be those of its close. */
+  private void noteReturn(OpenTenure tenure, StoredRow row, long ended) {
     // An earlier tenure of the same life may have noted it, and the split may be one that has closed the region since.
-    if (others.stream().noneMatch(other -> other.again > ended) && ledger.open().contains(tenure)) {
+    if (tenure.tenure.again <= ended && others(tenure, row).values().stream().noneMatch(other -> other.again > ended)
+        && ledger.open().contains(tenure)) {
       tenure.livesAgain();
     }
   }

@@ -168,6 +168,24 @@ final class Flusher {
     durable.forEach(Change::stored);
   }
 
+  /**
+   * Returns the rows that the table lacks and that would be lost in a crash, in the order in which they are to be
+   * written; without markers while their entries are not known to be durable. Everything stays pending.
+   */
+  List<StateRow> losable() {
+    Map<String, List<Change>> markers = observed.content.marked();
+    List<Change> changes = observed.urgentChanges(); // after the markers, as above
+    changes.addAll(observed.tableWrites.dirty());
+    if (!isTailLost()) {
+      try {
+        changes.addAll(durable(observed.headChanges(markers.keySet()), markers));
+      } catch (IOException e) {
+        LOG.warn("status-tool: the WALs do not answer: their markers are not spooled", e);
+      }
+    }
+    return Change.rows(changes);
+  }
+
   /** Returns heads and markers that are durable, and cover everything acknowledged so far. */
   private List<Change> durable() throws IOException {
     // ASYNC_WAL acknowledges an entry that is still in the ring buffer, where no hook has seen it. Even if no head

@@ -5,6 +5,7 @@ import io.github.statustool.content.TenureJoiner;
 import io.github.statustool.digests.DigestWorker;
 import io.github.statustool.server.WalSyncer;
 import io.github.statustool.state.Alarm;
+import io.github.statustool.state.Change;
 import io.github.statustool.state.Health;
 import io.github.statustool.state.Settings;
 import io.github.statustool.state.Spool;
@@ -119,7 +120,7 @@ public final class Recorder {
         segmentCopies, settings.writeThroughWait);
     this.writeThrough = new WriteThrough(() -> store, observed.applied, health, settings.writeThroughWait,
         spooler);
-    this.factSpooler = new FactSpooler(spool, observed, health, clock, roles::anyOrigin, files);
+    this.factSpooler = new FactSpooler(spool, health, clock, roles::anyOrigin, files);
     this.digests = new DigestWorker(settings);
     this.nextTry = new Alarm(clock);
     this.nextFlush = new Alarm(clock);
@@ -217,7 +218,9 @@ public final class Recorder {
     nextTry.set(backoff);
     backoff = Math.min(LAST_BACKOFF_MS, 2 * backoff);
     health.failedWrite("using the state table " + settings.table, cause);
-    factSpooler.copy();
+    // In a start of the cluster, which is over by then, all regions are opened before the state table.
+    boolean isLasting = backoff == LAST_BACKOFF_MS;
+    factSpooler.copy(isLasting ? flusher.losable() : Change.rows(observed.factChanges()));
   }
 
   /** Returns the connection, which is kept after failures. */

@@ -59,7 +59,7 @@ public final class ObservedState {
     return changes;
   }
 
-  /** The urgent changes without region openings, of which the region's next one tells as well. */
+  /** The urgent changes without region openings. */
   public List<Change> factChanges() {
     List<Change> changes = tableEvents.urgent();
     changes.addAll(facts.dirty());

@@ -574,6 +574,21 @@ class ContentLedgerTest {
   }
 
   @Test
+  void aSplitThatIsRecordedAfterTheRegionWasOpenedAgainIsNoticedAsWell() throws IOException {
+    here.open(5, ONE);
+    here.close(8);
+    here.write();
+    there.open(9, ONE);
+    there.joiner.noteReturns(store);
+    there.write();
+    here.facts.parent(region.getEncodedName(), "t", "split", region.getRegionId(), 1_000);
+    here.write();
+    there.join();
+    there.write();
+    assertTrue(only().again > 0);
+  }
+
+  @Test
   void aRegionThatIsSplitWhileItsRowIsReadDoesNotLiveAgain() throws IOException {
     here.open(5, ONE);
     here.write();

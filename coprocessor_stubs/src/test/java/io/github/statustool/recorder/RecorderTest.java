@@ -1415,6 +1415,32 @@ class RecorderTest {
     assertTrue(isRecordedAsClosed());
   }
 
+  /** Without it, the tenure after a crash would be compared with the one before the outage. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void tenuresOfALastingOutageAreSpooledAfterTheirHeads(boolean broken) throws IOException {
+    openAndWrite();
+    store.down = true;
+    mark(event(EventType.REGION_CLOSE));
+    tick(5_000);
+    mark(event(EventType.REGION_OPEN));
+    wal.broken = broken;
+    for (int round = 0; round < 8; round++) {
+      tick(5_000);
+    }
+    store.down = false;
+    store.away = HeadRow.TYPE;
+    if (!broken) {
+      assertThrows(IOException.class, () -> spool.drain(store));
+      assertFalse(isRecordedAsClosed());
+    }
+    store.away = 0;
+    assertEquals(1, spool.drain(store));
+    assertEquals(!broken, isRecordedAsClosed());
+    assertEquals(2, store.rows.get(contentRow()).values.values().stream()
+        .filter(value -> Bytes.toString(value).startsWith("{\"o\"")).count());
+  }
+
   /** A region of the state table that is opened elsewhere may have lost it, and the close is what the next opening joins. */
   @Test
   void whatEndedIsWrittenAgainAsWell() throws IOException {
