@@ -27,6 +27,10 @@ LIST_LENGTH = 5
 """How many missing cells a record names."""
 
 
+class ToolFailed(Exception):
+    """It ended with none of its exit codes."""
+
+
 @dataclass
 class Look:
     """What was seen at one moment."""
@@ -47,6 +51,8 @@ class Look:
     """Regions called complete although cells of theirs are missing, in a run that could see all origins."""
     alarms: list[str] = field(default_factory=list)
     """At the end only: regions called incomplete of which nothing is missing, with the reasons."""
+    contradictions: list[str] = field(default_factory=list)
+    """Regions of which the two proofs say different things: an error of the tool."""
     unverified: int = 0
     settled: int = 0
     """Crashed servers that the replication queues settled, by the tool's own notices."""
@@ -69,12 +75,14 @@ class Look:
 
     def wrong(self) -> bool:
         """Whether the tool broke its promise."""
-        return self.false_complete or bool(self.false_regions) or self.rows_wrong()
+        return self.false_complete or bool(self.false_regions) or bool(self.contradictions) or self.rows_wrong()
 
     def rows_wrong(self) -> bool:
         """Whether rows were called equal that are not, or different that are the same."""
         if self.rows not in (COMPLETE, "incomplete"):
             return False
+        if self.rows_same is None and not self.rows_missing:
+            return False  # nobody has compared them
         return (self.rows == COMPLETE) != (not self.rows_missing and self.rows_same is not False)
 
     def as_dict(self) -> dict[str, Any]:
@@ -126,16 +134,15 @@ class Judge:
         wait_s = "30" if self.arena.witnesses else "6"
         written = self._write([witness.address for witness in self.arena.witnesses], "--wait", wait_s)
         if written.exit_code != 0:
-            return Look("end", "refused", _last_line(written), missing=len(lost))
+            return Look("end", "refused", _last_line(written))
         result = self._check(END_WAIT_S)
         if result.exit_code == 2:
-            return Look("end", "refused", _last_line(result), missing=len(lost))
+            return Look("end", "refused", _last_line(result))
         look = self._described("end", result, acknowledged, lag)
         self._hold_against(look, lost, result)
         # An operation that its client gave up may have been done after the truth was taken.
         late = stored(self.arena.master, self.tables) - stored(self.arena.slave, self.tables)
         look.alarms = self._alarms(lost | late, result)
-        look.alarms += [one["detail"] for one in result.json["problems"] if one["detail"].startswith("contradiction")]
         look.verify = self._verify() if self.is_verified else None
         if self.arena.kind != WITNESSED:
             self._ask_rows(look, lost)
@@ -176,15 +183,12 @@ class Judge:
         limits = [word for table in replicated for word in ("--table", table)]
         asked = [word for place in witnesses for word in ("--witness", str(place))]
         out = ("-o", str(self._file), "--only", "hbase", *more)
-        return tool_here("run", "-m", *out, *limits, *asked, conf=self.arena.master)
+        return _ended(tool_here("run", "-m", *out, *limits, *asked, conf=self.arena.master))
 
     def _check(self, wait_s: int, *more: str) -> Result:
         since = () if self.since_ms is None else ("--since", str(self.since_ms))
-        return tool_here(
-            *("run", "-i", str(self._file), "--json", "--only", "hbase", "--wait", str(wait_s)),
-            *("-d", "--debug-dir", str(self._dump), *since, *more),
-            conf=self.arena.slave,
-        )
+        how = ("--json", "--only", "hbase", "--wait", str(wait_s), "-d", "--debug-dir", str(self._dump))
+        return _ended(tool_here("run", "-i", str(self._file), *how, *since, *more, conf=self.arena.slave))
 
     @property
     def _file(self) -> Path:
@@ -233,6 +237,7 @@ class Judge:
             acknowledged=acknowledged,
             timestamps=_by_timestamps(self._dumped()),
             lag=lag,
+            contradictions=[one["detail"] for one in document["problems"] if one["detail"].startswith("contradiction")],
             unverified=document["hbase"]["regions"]["unverifiable"],
             settled=sum(SETTLED in notice for notice in document["notices"]),
         )
@@ -273,6 +278,12 @@ class Judge:
                 server.resume()
 
 
+def _ended(result: Result) -> Result:
+    if result.exit_code not in range(4):
+        raise ToolFailed(result)
+    return result
+
+
 def _reasons(document: dict[str, Any]) -> str:
     reasons = sorted({f"{problem['kind']}: {problem['detail']}" for problem in document["problems"]})
     return " | ".join(reasons)[:2000]
@@ -288,8 +299,14 @@ def _fine(region: dict[str, Any]) -> bool:
 
 
 def _blind(result: Result) -> bool:
-    """Whether the run said that it could not see all of the master: then no region's status stands for itself."""
-    return any(problem["kind"] == "unverifiable" and not problem["region"] for problem in result.json["problems"])
+    """Whether the run said that it could not see all of the master: then no region's status stands for itself.
+
+    A doubt about a table concerns that table alone (`_fine`).
+    """
+    return any(
+        problem["kind"] == "unverifiable" and not (problem["region"] or problem["table"])
+        for problem in result.json["problems"]
+    )
 
 
 def _holds(region: dict[str, Any], cell: str) -> bool:

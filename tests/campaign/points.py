@@ -56,6 +56,7 @@ class Journal:
         thread.start()
         try:
             yield self
+            assert thread.is_alive(), "the journal was not read to the end"
         finally:
             self._over.set()
             thread.join(30)
@@ -84,8 +85,10 @@ class End:
     crashes: str
     killed_ms: int
     point_ms: int | None
+    acknowledged: int
+    """Cells that had been acknowledged before the point."""
     missing: int
-    """Cells that had been acknowledged before the point and are not on the slave: has to be 0."""
+    """Those of them that are not on the slave: has to be 0."""
     behind_best_ms: int | None
     """How much earlier the point is than the best possible."""
     behind_kill_ms: int | None
@@ -161,6 +164,7 @@ def judged(journal: Journal, present: Cells, found: Result, crashes: str, killed
         crashes=crashes,
         killed_ms=killed_ms,
         point_ms=point_ms,
+        acknowledged=len(acknowledged),
         missing=len(acknowledged - present),
         behind_best_ms=None if point_ms is None else best_ms - point_ms,
         behind_kill_ms=None if point_ms is None else killed_ms - point_ms,

@@ -12,7 +12,7 @@ from typing import Any
 
 from status_tool.sources.state_table import now_ms
 from tests.campaign.arena import Arena
-from tests.campaign.judge import COMPLETE, Judge, Look
+from tests.campaign.judge import COMPLETE, Judge, Look, ToolFailed
 from tests.campaign.schedule import LOOK, TABLES, WITNESSED, Schedule
 from tests.campaign.steps import perform
 from tests.campaign.truth import Cells, Writers, stored
@@ -46,10 +46,12 @@ class Record:
     seconds: float = 0.0
     broken: str | None = None
     """Why the arena could not be healed."""
+    failed: bool = False
+    """Whether the tool ended with none of its exit codes."""
 
     def wrong(self) -> bool:
         """Whether the tool broke its promise."""
-        return any(look.wrong() for look in self.looks)
+        return self.failed or any(look.wrong() for look in self.looks)
 
     def to_json(self) -> str:
         """One line."""
@@ -61,6 +63,7 @@ class Record:
             "since": self.since,
             "seconds": round(self.seconds, 1),
             "broken": self.broken,
+            "failed": self.failed,
         }
         return _FOLDERS.sub("…", json.dumps(fields))
 
@@ -73,6 +76,7 @@ def run_schedule(arena: Arena, schedule: Schedule, folder: Path, say: Say = lamb
         _run(arena, schedule, folder, record, say)
     except Exception as error:  # the arena is lost, what was seen before is not
         record.broken = f"{type(error).__name__}: {str(error)[:300]}"
+        record.failed = isinstance(error, ToolFailed)
     arena.used += 1
     record.seconds = time.monotonic() - began
     return record

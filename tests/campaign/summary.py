@@ -47,6 +47,7 @@ def table(paths: Sequence[Path]) -> str:
         ("verdicts held against the truth", sum(look["missing"] is not None for look in looks)),
         ("**false complete** (verdicts)", sum(look["false_complete"] for look in looks)),
         ("**false complete** (regions)", sum(len(look["false_regions"]) for look in looks)),
+        ("contradictions of the two proofs", sum(len(look.get("contradictions", ())) for look in looks)),
         ("false complete by the original's timestamp rule", _false(looks, "timestamps")),
         ("false complete by HBase's replication lag", _false(looks, "lag")),
         ("ends asked VerifyReplication", sum(look["verify"] is not None for look in ends)),

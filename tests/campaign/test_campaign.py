@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -75,7 +76,8 @@ def judged(tmp_path: Path, verdict: str, regions: str, problems: str = "[]") -> 
 
 
 REGION = (
-    '{"table": "a_1_0", "region": "r", "start_key": "", "end_key": "35", "status": "%s", "table_status": "complete"}'
+    '{"table": "a_1_0", "region": "r", "start_key": "", "end_key": "35", "status": "%s", "table_status": "complete",'
+    ' "written_ms": null}'
 )
 
 
@@ -91,13 +93,36 @@ def test_a_false_complete_is_seen(tmp_path: Path) -> None:
 def test_a_region_falsely_called_complete_is_seen(tmp_path: Path) -> None:
     """Also in a run that is not complete, unless the run says that it cannot see a whole origin."""
     assert judged(tmp_path, "incomplete", REGION % "complete").wrong()
+    (tmp_path / "doubted").mkdir()
+    other = '[{"kind": "unverifiable", "region": null, "table": "b_1_0", "detail": "emptied"}]'
+    assert judged(tmp_path / "doubted", "unverifiable", REGION % "complete", other).wrong()
+
+
+def test_two_proofs_that_contradict_each_other_are_seen(tmp_path: Path) -> None:
+    """It is an error of the tool, whatever is lost."""
+    judged(tmp_path, "unverifiable", REGION % "unverifiable")
+    problem = {"kind": "unverifiable", "detail": "contradiction between trackers and witness"}
+    document = {
+        "verdict": "unverifiable",
+        "problems": [problem],
+        "hbase": {"regions": {"unverifiable": 1}},
+        "notices": [],
+    }
+    judge = Judge(Arena("plain", None), ["a_1_0"], tmp_path, None)  # type: ignore[arg-type]
+    assert judge._described("mid", Result(3, json.dumps(document), ""), 1, None).wrong()
+
+
+def test_a_tool_that_ends_with_no_exit_code_of_its_own_is_seen() -> None:
+    """It is no fault of the arena."""
+    assert Record(ONE, failed=True).wrong()
+    assert not Record(ONE, broken="LabTimeout").wrong()
 
 
 def test_what_was_told_is_not_held_against_the_tool(tmp_path: Path) -> None:
     """A region that is called incomplete, or a run that names an origin that it cannot see."""
     assert not judged(tmp_path, "incomplete", REGION % "gap").wrong()
     (tmp_path / "again").mkdir()
-    blind = '[{"kind": "unverifiable", "region": null}]'
+    blind = '[{"kind": "unverifiable", "region": null, "table": null, "detail": "a server"}]'
     assert not judged(tmp_path / "again", "unverifiable", REGION % "complete", blind).wrong()
 
 

@@ -234,7 +234,7 @@ final class MixCommands {
     private void increment(Table table, byte[] family) throws IOException {
       byte[] row = Bytes.toBytes(String.format("%03d", random.nextInt(COUNTERS) * 83) + "-counter" + mark);
       byte[] qualifier = Bytes.toBytes("n");
-      Result result = table.increment(new Increment(row).addColumn(family, qualifier, 1));
+      Result result = table.increment(new Increment(row).addColumn(family, qualifier, 1 + random.nextInt(1 << 20)));
       acknowledged(table.getName(), describe(row, family, qualifier, "Put", result.getValue(family, qualifier)));
       anotherMillisecond();
     }
