@@ -24,7 +24,7 @@ Measure = tuple[str, str, str, float, str, str]
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times what `theirs` took `ours` took: medians over rounds by turns.
+    """How many times what `theirs` took `ours` took, in rounds by turns.
 
     `what` against `against`, over `size` of `sizes` ("streams", "rows", "files"), in `unit` ("s", "CPU s", "MiB",
     "bytes"; with "/s" at its end more is better). `limit` says what bounds `what`, in a few words.
@@ -48,12 +48,14 @@ class Ratio:
 
     @property
     def ratio(self) -> float:
-        """Median of ours over median of theirs."""
-        return statistics.median(self.ours) / statistics.median(self.theirs)
+        """Median of the rounds' ratios; median of ours over median of theirs where the rounds are not pairs."""
+        if len(self.ours) != len(self.theirs):
+            return statistics.median(self.ours) / statistics.median(self.theirs)
+        return statistics.median(self._by_round())
 
     @property
     def spread(self) -> tuple[float, float]:
-        """The least and the greatest ratio of a round; of medians where the rounds are not pairs."""
+        """The least and the greatest ratio of a round; the ratio itself where the rounds are not pairs."""
         if len(self.ours) != len(self.theirs):
             return self.ratio, self.ratio
         by_round = self._by_round()
