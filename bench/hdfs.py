@@ -27,7 +27,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from bench.results import Ratio, record
-from bench.servers import took
+from bench.servers import COMPILERS, took
 from status_tool.clients.hdfs_native import RpcEndpoint, no_process_left
 from status_tool.clients.webhdfs import CONCURRENCY, HdfsEndpoint, WebHdfs
 from status_tool.gather.parallel_reading import read_all
@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=3000)
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
-    with Lab() as lab, tempfile.TemporaryDirectory() as folder:
+    with Lab(jvm_options=COMPILERS) as lab, tempfile.TemporaryDirectory() as folder:
         specs = [ClusterSpec(name, 0, hbase=False) for name in ("m", "s")]
         master, slave = lab.start_clusters(*specs)
         for cluster in (master, slave):
