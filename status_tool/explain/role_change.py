@@ -126,6 +126,8 @@ def _added(hop: Hop, key: str, model: PeerFacts) -> Iterator[Move]:
         for table, families in (model.get(f"{prefix}table_cfs") or {}).items()
     ]
     later = list[str]()
+    if not (everything or namespaces or tables):
+        later.append(f"set_peer_replicate_all {peer}, false")  # without lists `add_peer` ships everything
     if namespaces and everything:
         later.append(f"set_peer_exclude_namespaces {peer}, [{', '.join(namespaces)}]")
     elif namespaces:

@@ -278,8 +278,13 @@ class _Table:
 
     @property
     def gone_accepted(self) -> bool:
-        """True if all its regions are of the accepted baseline, and so is one that is gone."""
+        """True if all its regions are of the accepted baseline, and so is one that is gone.
+
+        Nor does a region tell of a table that is gone as a whole: then the time decides when each was last known.
+        """
         age, since_ms = self.age, self.since_ms
+        if age is not None and not age.regions and not self.described:
+            return True
         return bool(age and age.regions and not age.unknown and since_ms is not None and since_ms >= (age.newest or 0))
 
     @property
@@ -338,7 +343,11 @@ class _Table:
 
         Then no chain shows that what was pruned has arrived since the slave's state table went back.
         """
-        before = self.here.before_arrival(now)
+        first_ms = self.here.first_own_ms(self.question.slave_id)
+        is_shipped = first_ms is not None and any(
+            self.question.is_passed_on(self.name, family, first_ms) for family in self.families
+        )
+        before = self.here.before_arrival(now, first_ms if is_shipped else None)
         return replace(before, back_ms=None) if self.is_pruned else before
 
     @property
@@ -407,7 +416,9 @@ def _findings(table: _Table, compared: Compared, now: Seen, expected: Seen) -> I
     if table.name in table.slave:
         yield from custody_findings(table.name, table.here.descriptor, table.question.unattended.get(table.name))
     pruned_ms = unproven_ms((table.descriptor or {}).get("pruned", []), table.question.slave_id)
-    if _happened_after(pruned_ms, table.since_ms):
+    # What was pruned of a table of this name that was dropped since is not asked for.
+    is_of_before = table.age and pruned_ms is not None and table.age.is_younger_than(pruned_ms + SKEW_MS)
+    if _happened_after(pruned_ms, table.since_ms) and not is_of_before:
         yield Finding("pruned", table=table.name, written_to_ms=pruned_ms)
     yield from _age_findings(table)
 
@@ -549,9 +560,10 @@ class _SlaveTable:
         later = (ids for ids, moment in known.items() if after_ms is None or moment > after_ms)
         return tuple(sorted(ids for ids in later if _is_of_others(ids, master_id)))
 
-    def before_arrival(self, now: Seen) -> Seen:
+    def before_arrival(self, now: Seen, shipped_ms: int | None) -> Seen:
         """Return the part of `now` that took nothing away, as it had happened before the first entry arrived.
 
+        Nor before the first own write that it shipped (`shipped_ms`): the master has that, and does not ship it back.
         The slave's servers' clocks may differ. So what could have come first counts as later, but for the table's one
         birth, and a change of its store files.
         """
@@ -559,19 +571,21 @@ class _SlaveTable:
         # such proof: segments of a server that has gone are taken over by another one, which writes them again and
         # knows nothing of their arrival.
         back_ms = None if self.born_ms is None else _until(now.back_ms, self.born_ms - MARGIN_MS - 1)
-        if self.arrived_ms is None:
+        held_ms = earliest(self.arrived_ms, shipped_ms)
+        if held_ms is None:
             return replace(now, back_ms=back_ms, written_ms=None, deleted_ms=None)
         # A change in the ledger from before the birth shows that it is not the first one: the table's first regions may
         # be older than the trackers.
         is_reborn = earliest(self.first_born_ms, self.born_ms, now.changed_ms) != self.born_ms
-        bound_ms = self.arrived_ms - SKEW_MS
+        bound_ms = held_ms - SKEW_MS
         # Own writes from before the first arrival are not expected either: a delete masks what arrives later as well.
         return Seen(
-            _until(now.born_ms, bound_ms if is_reborn else self.arrived_ms),
+            _until(now.born_ms, bound_ms if is_reborn else held_ms),
             {family: moment for family, moment in now.dropped_ms.items() if moment <= bound_ms},
-            _until(now.changed_ms, self.arrived_ms),
+            _until(now.changed_ms, held_ms),
             back_ms,
-            covered_ms=_until(now.covered_ms, bound_ms),
+            own_ms=now.own_ms if self.arrived_ms is None else 0,
+            covered_ms=now.covered_ms if self.arrived_ms is None else _until(now.covered_ms, bound_ms),
         )
 
 

@@ -114,8 +114,9 @@ REGIONS: dict[str, Code[Status]] = {
         Status.UNVERIFIABLE,
         "truncated: the region is gone from the master without split or merge: the table was truncated, dropped"
         " or recreated, which replication does not carry",
-        advice="truncate the table on the slave likewise (hbase shell: `truncate`; `disable` and `drop` if the master"
-        " has dropped it), copy what the master has now, and accept the past with {anew}",
+        advice="once `status-tool queues` shows that the peer is drained (entries of a table that is gone block it),"
+        " truncate the table on the slave likewise (hbase shell: `truncate`; `disable` and `drop` if the master has"
+        " dropped it), copy what the master has now, and accept the past with {anew}",
         repair=Copy.TABLE,
         is_by_hand=True,
     ),

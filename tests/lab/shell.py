@@ -83,4 +83,6 @@ class _Tokens:
             return re.sub(r"\\(['\\])", r"\1", token[1:-1])
         if token.isupper() or re.fullmatch(r"[A-Z][A-Z_]*", token):
             return token
+        if token in ("true", "false"):
+            return token == "true"
         raise NoCommand(token)

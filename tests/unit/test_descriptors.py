@@ -209,6 +209,18 @@ def test_own_writes_that_no_peer_of_the_slave_could_ship(events: dict[str, Any],
     assert judged(theirs, back={"created_ms": 1}).verdict is verdict
 
 
+@pytest.mark.parametrize("arrived", [{}, {"arrived_ms": 200_000}])
+@pytest.mark.parametrize("event", [{"first_born_ms": 1, "born_ms": 100_000}, {"dropped_ms": {"f": 100_000}}])
+@pytest.mark.parametrize(("first_ms", "codes"), [(50_000, {"emptied"}), (150_000, set())])
+def test_what_a_slave_has_lost_that_it_had_shipped_to_the_master(
+    arrived: dict[str, Any], event: dict[str, Any], first_ms: int, codes: set[str]
+) -> None:
+    """As when failing back: the master has it and does not ship it back: the first arrival comes later."""
+    own = {"written_by": {"": first_ms}, "first_written_by": {"": first_ms}}
+    outcome = judged({**TABLE, **arrived, **event, **own}, back={"created_ms": 1})
+    assert {problem.code for problem in outcome.problems} == codes
+
+
 def test_a_table_without_scope_on_the_slave_is_told_to_nobody() -> None:
     """Whatever peers the slave has. So is one of which only the families are known."""
     local = {name: {**options, "scope": 0} for name, options in TABLE["families"].items()}

@@ -1124,6 +1124,18 @@ def test_a_region_that_is_gone_was_written_to_after_the_baseline() -> None:
         assert check(ours, theirs, accepted).verdict is verdict, since_ms
 
 
+@pytest.mark.parametrize("lineage", [[], [{"kind": "fact", "table": "ns:t", "region": "r0", "state": "split"}]])
+def test_a_table_that_was_dropped_is_accepted_also_if_it_had_been_split(lineage: list[Row]) -> None:
+    """What is left of it tells when its regions were last written to."""
+    gone = [row for row in OURS if row["kind"] not in ("region", "table")]
+    ours = [*gone, *({**fact, "region_id": 500, "write_ms": 900} for fact in lineage)]
+    theirs = without(THEIRS, "region")
+    last_ms = max(row["write_ms"] for row in ours if row["kind"] == "stream")
+    for since_ms, is_gone in ((last_ms - 1, True), (last_ms, False)):
+        outcome = check(ours, theirs, replace(HBASE, since=Baseline(None, {"ns:t": since_ms})))
+        assert ("truncated" in {problem.code for problem in outcome.problems}) == is_gone
+
+
 def test_an_old_table_that_nobody_described_is_told_also_if_a_region_of_it_is_young() -> None:
     """As one that was split or merged just before the barrier."""
     later = replace(MASTER, barrier_issued_ms=140_000, cut_ms=140_000, created_ms=150_000)

@@ -155,6 +155,16 @@ def test_a_verdict_on_a_slave_that_was_not_proven_to_have_what_is_pruned() -> No
     assert judged(OTHER_BYTES, 25_000).verdict is Verdict.COMPLETE
 
 
+@pytest.mark.parametrize(("created_ms", "codes"), [(55_000, {"pruned"}), (55_001, set())])
+def test_what_was_pruned_of_a_table_that_was_dropped_is_not_asked_of_its_successor(
+    created_ms: int, codes: set[str]
+) -> None:
+    """Which has the same name. It is younger than that by more than clocks differ."""
+    ours = [{**row, "region_id": created_ms} if row["kind"] == "region" else row for row in OURS]
+    outcome = check(described(ours, pruned=[[OTHER_BYTES.hex(), 25_000]]))
+    assert {problem.code for problem in outcome.problems} == codes
+
+
 @pytest.mark.parametrize(("pruned", "lost"), [(False, False), (True, True)])
 def test_a_slave_whose_state_table_went_back_before_the_table_was_created(pruned: bool, lost: bool) -> None:
     """It may have held, and lost, what was pruned: a FILE2 from before that proved that it had arrived."""

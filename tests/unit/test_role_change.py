@@ -91,6 +91,14 @@ def test_disabled_peers_on_the_way_are_enabled() -> None:
                 "enable_peer 'a'",
             ],
         ),
+        (
+            {"replicate_all": False},  # it ships nothing
+            [
+                "add_peer 'a', CLUSTER_KEY => 'zk:2181:/a', STATE => 'DISABLED'",
+                "set_peer_replicate_all 'a', false",
+                "enable_peer 'a'",
+            ],
+        ),
     ],
 )
 def test_a_peer_back_has_the_filters_of_the_one_forth(filters: dict[str, Any], commands: list[str]) -> None:
