@@ -1262,3 +1262,8 @@ def test_what_follows_a_proof_ends_it_whatever_the_clocks_show(behind_ms: int) -
     change = {"kind": "fact", "table": "ns:t", "region": "x", "state": "changed", "write_ms": moment}
     assert only(check(ours, [*seen(at_ms), change])).code == "slave-changed"
     assert check(ours, [*seen(at_ms, changed_ms=moment), change]).verdict is Verdict.COMPLETE
+
+
+def test_a_server_that_nobody_knows_keeps_a_run_from_being_complete() -> None:
+    outcome = check(queues=QueueFacts(strays=("b,1,9 is not known to the trackers",)))
+    assert (outcome.verdict, only(outcome).code) == (Verdict.UNVERIFIABLE, "origin")

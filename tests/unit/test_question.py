@@ -12,7 +12,7 @@ import pytest
 
 from status_tool.errors import StatusFileError, StatusToolError, UsageError
 from status_tool.runs.question import Question, SideFacts, question_of, shipped_by
-from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.header import SKEW_MS, Header
 from status_tool.vocabulary.outcome import HBaseOutcome, NotReplicated, Outcome
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Baseline, Scope
@@ -345,3 +345,17 @@ def test_two_file_systems_of_one_name(theirs: str, ours: str, refused: bool) -> 
     slave = SideFacts(replace(SLAVE, cluster_id="", cluster_key=ours, half="hdfs"))
     with pytest.raises(StatusFileError, match="own") if refused else nullcontext():
         question(master, slave=slave)
+
+
+def test_what_the_queues_prove_goes_by_the_masters_coverage_and_by_the_slaves_age() -> None:
+    """A server that nobody knows is one of that time; what was shipped before the slave was there went elsewhere."""
+    summary = {
+        **{"consistent": True, "unsplit": [], "bulkload": True, "hfile_refs": {"1": {"since_ms": 5, "files": 0}}},
+        "writers": {"b,1,900": {"opened_ms": 950, "modified_ms": 960}},
+    }
+    row = {"kind": "queue", "name": None, "detail": json.dumps(summary)}
+    header = replace(MASTER, coverage_ms=900, barrier_issued_ms=1_000)
+    master = facts(peer(created_ms=1, modified_ms=1), row, header=header)
+    found = question(master, slave=SideFacts(replace(SLAVE, state_since_ms=70_000))).queues
+    assert [one.split(" ")[0] for one in found.strays] == ["b,1,900"]
+    assert found.loads_from_ms == 70_000 + SKEW_MS

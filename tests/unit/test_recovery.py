@@ -551,3 +551,13 @@ def test_what_is_wrong_with_a_published_file_is_told_and_never_complete(
     assert (pruned.judged, "segments that are pruned" in pruned.error) == (U, True), pruned.error
     back = judged("good", made(files=table, state_back_ms=of.created_ms))
     assert (back.judged, "slave state lost" in (back.holding() or "")) == (U, True), back.holding()
+
+
+def test_the_point_is_the_cut_of_the_file_and_not_of_its_closing_row() -> None:
+    """No signature covers the latter."""
+
+    def judge(one: Closing) -> Judgement:
+        return replace(judgement(one, C), header=replace(header(one), cut_ms=one.cut_ms - 500))
+
+    answer = answered(1, judge)
+    assert answer.point_ms == closing(0).cut_ms - 500 == answer.tables["t"].point_ms

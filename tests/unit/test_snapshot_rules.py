@@ -26,6 +26,7 @@ from status_tool.gather.measured_queues import Measured
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import Request, Snapshot, _hbase, settle
 from status_tool.rules.descriptors import TTL_FOREVER
+from status_tool.rules.peer_versions import REFRESHED_MS
 from status_tool.rules.settled import settled_before
 from status_tool.sources import codec, meta, state_table
 from status_tool.sources.arrivals import Mark
@@ -659,3 +660,54 @@ def test_a_witness_takes_the_place_of_trackers_only_where_no_live_server_has_one
     cluster.tables[STATE].clear()
     cluster.track(OLD, role="r")
     assert not snapshot._is_tracked(SETTINGS, cluster.session)
+
+
+def test_a_master_without_trackers_is_read_so_that_each_read_vouches_for_the_next(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cut before the first look at the queues, the marks after the wait, and the peers after the queues."""
+
+    def noted(name: str, value: Any) -> Callable[..., Any]:
+        def read(*_: object) -> Any:
+            cluster.reading(name)
+            return value
+
+        return read
+
+    monkeypatch.setattr(snapshot, "witness_stores", lambda *_: STORES)
+    monkeypatch.setattr(snapshot, "peer_cluster_id", lambda peer, _: peer.cluster_id)
+    monkeypatch.setattr(snapshot, "now_ms", noted("the cut", 10**6))
+    monkeypatch.setattr(snapshot, "_why_not_shipped", noted("shipped", ""))
+    monkeypatch.setattr(snapshot, "_acknowledged", noted("marks", ({"one": Mark(), "two": Mark()}, 700)))
+    monkeypatch.setattr(snapshot, "_tables", lambda *_: iter(()))
+    cluster.known, cluster.before = [witness_peer()], {}
+    empty = Snapshot(Header(MASTER, "cluster", 1, 1), (), ())
+
+    def header() -> Header:
+        return snapshot._witnessed(SETTINGS, Request(MASTER, 0), empty, cluster.session, lambda _: None).header
+
+    found = header()
+    order = ["the cut", "sync", "shipped", "marks", "queues", "peers"]
+    last = [len(cluster.reads) - 1 - cluster.reads[::-1].index(one) for one in order]
+    assert last == sorted(last), cluster.reads
+    assert (found.coverage_ms, found.unwitnessed) == (500 + REFRESHED_MS, "")
+    cluster.before["queues"] = lambda: setattr(cluster, "known", [witness_peer(version=1)])
+    assert "was changed" in header().unwitnessed
+
+
+def test_the_marks_of_prunings_are_read_after_the_generation(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pruning that these reads could miss shows as a newer announcement."""
+    monkeypatch.setitem(NAMES, b"p", "marks")
+    gathered(cluster)
+    assert cluster.reads[cluster.reads.index("spool") :][:2] == ["spool", "barrier"], cluster.reads
+    assert "marks" in cluster.reads
+
+
+def test_a_region_that_was_split_before_it_knew_of_a_raised_scope(cluster: Cluster) -> None:
+    """`hbase:meta` still names it, and it never opens with the new descriptor."""
+    tenure = b'{"o":1,"t":5,"s":9,"c":9,"r":[],"a":{},"b":{"f":[1,2,0,0]}}'
+    cluster.host(state=b"SPLIT")
+    key = ContentRow.TENURE + int64(origin_id(OLD)) + int64(5)
+    cluster.put(f"f{REGION}".encode(), {key: tenure, ContentRow.TABLE: b"t"})
+    rows = (row for batch in read_all(gathered(cluster).sources[0]) for row in batch.to_pylist())
+    assert [(row["region"], row["state"]) for row in rows if row["kind"] == "fact"] == [(REGION, "changed")]
