@@ -276,7 +276,7 @@ def _why_not(row: Row, spans: Sequence[Span], state: _State) -> str | None:
         return (
             f"nothing of it is in a queue of peer {state.peer['id']}, but that peer was added, changed, or written"
             f" anew by a starting HBase master at {iso(state.peer.get('modified_ms'))}, possibly after the server"
-            " started; no tracker recorded it as active, so what it skipped is unknown"
+            " started; no tracker recorded it as active a minute before its last flush, so what it skipped is unknown"
         )
     # No queue of the peer has entries from before it was in force: the server's heads alone tell of them.
     if has_doubts(row):

@@ -41,6 +41,13 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
   /** Called by HBase. */
   public MarkerObserver() {}
 
+  /** As it is once it has seen its first entry. */
+  MarkerObserver(Recorder recorder, MarkerForwarder notes) {
+    this.recorder = recorder;
+    this.notes = notes;
+    this.lineage = new MetaLineage(recorder.observed().facts);
+  }
+
   /**
    * Installs this class in a server that has not created its WALs yet. The environment's configuration is read-only, so
    * the server's own is changed.

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.statustool.content.MarkerForwarder;
 import io.github.statustool.recorder.Recorder;
 import io.github.statustool.server.ServerComponent;
 import io.github.statustool.state.Health;
@@ -15,7 +16,9 @@ import io.github.statustool.streams.WalStamper;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
+import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.client.RegionInfoBuilder;
 import org.apache.hadoop.hbase.wal.WALEdit;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -63,11 +66,26 @@ class HooksTest {
     ReplicateTimeTracker tracker = new ReplicateTimeTracker(recorder);
     assertDoesNotThrow(() -> {
       tracker.preReplicateLogEntries(null);
-      tracker.postReplicationSinkBatchMutate(null, null, null);
       tracker.postReplicationSinkBatchMutate(null, Fixtures.entry("a", 0, 3), Fixtures.put(Fixtures.GLOBAL));
+      tracker.postReplicationSinkBatchMutate(null, null, null);
       tracker.postReplicateLogEntries(null);
     });
     assertTrue(recorder.observed().applied.hasPending());
+    assertEquals(1, recorder.health().errors(), "of the entry that cannot be read");
+  }
+
+  /** On a slave with the contract's tracker alone, this hook alone sees what the slave's own clients write. */
+  @Test
+  void nothingLeavesTheHookOfObservedWals() {
+    MarkerForwarder notes = new MarkerForwarder(Fixtures.ORIGIN, Fixtures.SETTINGS, recorder.observed().content,
+        recorder.observed().tableWrites, recorder.observed().facts);
+    MarkerObserver observer = new MarkerObserver(recorder, notes);
+    RegionInfo region = RegionInfoBuilder.newBuilder(TableName.valueOf("t")).build();
+    assertDoesNotThrow(() -> {
+      observer.postWALWrite(null, region, null, new WALEdit());
+      observer.postWALWrite(null, null, null, null);
+    });
+    assertEquals(2, recorder.health().errors());
   }
 
   @Test
