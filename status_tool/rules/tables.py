@@ -280,7 +280,7 @@ class _Table:
     def gone_accepted(self) -> bool:
         """True if all its regions are of the accepted baseline, and so is one that is gone.
 
-        Nor does a region tell of a table that is gone as a whole: then the time decides when each was last known.
+        Of a table that is gone as a whole nothing is left to compare: the times of its regions decide alone.
         """
         age, since_ms = self.age, self.since_ms
         if age is not None and not age.regions and not self.described:
@@ -416,7 +416,7 @@ def _findings(table: _Table, compared: Compared, now: Seen, expected: Seen) -> I
     if table.name in table.slave:
         yield from custody_findings(table.name, table.here.descriptor, table.question.unattended.get(table.name))
     pruned_ms = unproven_ms((table.descriptor or {}).get("pruned", []), table.question.slave_id)
-    # What was pruned of a table of this name that was dropped since is not asked for.
+    # A table of this name that was dropped since may have had the pruned streams: they are not asked for.
     is_of_before = table.age and pruned_ms is not None and table.age.is_younger_than(pruned_ms + SKEW_MS)
     if _happened_after(pruned_ms, table.since_ms) and not is_of_before:
         yield Finding("pruned", table=table.name, written_to_ms=pruned_ms)
