@@ -213,6 +213,31 @@ def test_an_ordinary_week_raises_no_alarm(pair: Pair, status: Path) -> None:
     assert (result.exit_code, result.json["problems"]) == (0, []), result
 
 
+def test_a_region_that_is_merged_before_it_knows_of_a_raised_scope(pair: Pair, status: Path) -> None:
+    """Altered without reopening, it writes what is never replicated; merged, it never opens with the new descriptor.
+
+    The other region has opened with it, on a server that never had one of before, so that no server sees the change.
+    """
+    admin, table = pair.master.admin, "merged"
+    pair.create_table(table, {"f": 1, "l": 0})
+    admin.put_rows(table, "f", 10)
+    (whole,) = admin.regions(table)
+    other = next(server for server in admin.live_servers() if server != whole.server)
+    admin.split(whole.encoded, b"row00000005")
+    admin.set_scope(table, "l", 1, reopen=False)
+    early, late = admin.regions(table)
+    admin.move(early.encoded, other)
+    wait_until(lambda: admin.regions(table)[0].server == other, 60, "its first region has moved")
+    admin.put_rows(table, "l", 5, start=5)
+    pair.wait_same(table, ["f"])
+    unmerged = pair.verdict(status, table, "--wait", "20")
+    assert (unmerged.exit_code, unmerged.codes) == (3, {"content-changed"}), unmerged
+    admin.merge(early.encoded, late.encoded)
+    assert [region.server for region in admin.regions(table)] == [other]
+    merged = pair.verdict(status, table, "--wait", "20")
+    assert (merged.exit_code, merged.codes) == (3, {"content-changed"}), merged
+
+
 @pytest.fixture(scope="module")
 def forgotten(pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Tables of the slave that changed for a while: a family was dropped, cells expired under a TTL that is longer now.

@@ -196,30 +196,6 @@ def test_a_table_that_is_altered_without_opening_its_regions_anew(pair: Pair, st
     assert not slave.rows("lazy")[5:]
 
 
-def test_a_region_that_is_merged_before_it_knows_of_a_raised_scope(pair: Pair, status: Path) -> None:
-    """Altered without reopening, it writes what is never replicated; merged, it never opens with the new descriptor.
-
-    The other region has opened with it, on a server that never had one of before, so that no server sees the change.
-    """
-    admin, table = pair.master.admin, "merged"
-    pair.create_table(table, {"f": 1, "l": 0}, [b"row00000005"])
-    first, other = (server.server_name for server in pair.master.region_servers)
-    move_table(pair.master, table, first)
-    admin.put_rows(table, "f", 10)
-    admin.set_scope(table, "l", 1, reopen=False)
-    early, late = admin.regions(table)
-    admin.move(early.encoded, other)
-    wait_until(lambda: admin.regions(table)[0].server == other, 60, "its first region has moved")
-    admin.put_rows(table, "l", 5, start=5)
-    pair.wait_same(table, ["f"])
-    unmerged = pair.verdict(status, table, "--wait", "20")
-    assert (unmerged.exit_code, unmerged.codes) == (3, {"content-changed"}), unmerged
-    admin.merge(early.encoded, late.encoded)
-    assert [region.server for region in admin.regions(table)] == [other]
-    merged = pair.verdict(status, table, "--wait", "20")
-    assert (merged.exit_code, merged.codes) == (3, {"content-changed"}), merged
-
-
 def test_a_server_of_the_master_without_write_ahead_logs(pair: Pair, early: Early, status: Path) -> None:
     """Its WAL folder is empty all its life, so that it looks like one that has never written."""
     wait_until(lambda: time.time() > early.settled_s, 120, "its end lies back")
