@@ -49,19 +49,17 @@ class Ratio:
     @property
     def ratio(self) -> float:
         """Median of the rounds' ratios; median of ours over median of theirs where the rounds are not pairs."""
-        if len(self.ours) != len(self.theirs):
-            return statistics.median(self.ours) / statistics.median(self.theirs)
         return statistics.median(self._by_round())
 
     @property
     def spread(self) -> tuple[float, float]:
         """The least and the greatest ratio of a round; the ratio itself where the rounds are not pairs."""
-        if len(self.ours) != len(self.theirs):
-            return self.ratio, self.ratio
         by_round = self._by_round()
         return min(by_round), max(by_round)
 
     def _by_round(self) -> list[float]:
+        if len(self.ours) != len(self.theirs):
+            return [statistics.median(self.ours) / statistics.median(self.theirs)]
         return [mine / other for mine, other in zip(self.ours, self.theirs, strict=True)]
 
     @property
