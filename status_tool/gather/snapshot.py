@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from status_tool import __version__
 from status_tool.clients.config import HdfsClient, Settings, ZooKeeperEndpoint
@@ -150,10 +151,11 @@ class PackedRows(Source):
         with pa.ipc.open_stream(self.packed) as stream:
             yield from stream
 
-    def rows(self, *columns: str) -> Iterator[Row]:
-        """Yield the rows one by one, with these columns."""
+    def rows(self, *columns: str, state: str | None = None) -> Iterator[Row]:
+        """Yield the rows one by one, with these columns; all of them, or those in a state."""
         for batch in self.read(0):
-            yield from batch.select(columns).to_pylist()
+            some = batch if state is None else batch.filter(pc.equal(batch["state"], state))
+            yield from some.select(columns).to_pylist()
 
 
 NO_ROWS = PackedRows.of(())
@@ -317,7 +319,7 @@ def _master_half(settled: _Settled, header: Header, source: StateTableSource) ->
     # other order it is in neither, as HBase deletes it from `hbase:meta` with the merge, and looks truncated.
     regions = settled.hosted_regions()
     names = (row["region"] for row in regions.rows("region"))
-    parents = (row["region"] for row in regions.rows("region", "state") if row["state"] == RegionState.SPLIT)
+    parents = (row["region"] for row in regions.rows("region", state=RegionState.SPLIT))
     replicated = {row["table"]: frozenset(replicated_families(row["detail"]) or ()) for row in small.tables}
     crashed = frozenset(row["origin"] for row in settled.servers if has_crashed(row))
     existing = codec.Existing(
