@@ -61,6 +61,11 @@ class Result:
         """Those of its problems."""
         return {problem["code"] for problem in self.json["problems"]}
 
+    @property
+    def contradictions(self) -> list[str]:
+        """What trackers and witness say differently, in words."""
+        return [one["detail"] for one in self.json["problems"] if one["detail"].startswith("contradiction")]
+
     def __repr__(self) -> str:
         """Everything, for a test's failure."""
         return f"exit {self.exit_code}\n--- stdout\n{self.stdout}\n--- stderr\n{self.stderr}"

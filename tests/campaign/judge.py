@@ -81,9 +81,8 @@ class Look:
         """Whether rows were called equal that are not, or different that are the same."""
         if self.rows not in (COMPLETE, "incomplete"):
             return False
-        if self.rows_same is None and not self.rows_missing:
-            return False  # nobody has compared them
-        return (self.rows == COMPLETE) != (not self.rows_missing and self.rows_same is not False)
+        is_same = False if self.rows_missing else self.rows_same
+        return is_same is not None and (self.rows == COMPLETE) != is_same
 
     def as_dict(self) -> dict[str, Any]:
         """For the record."""
@@ -237,7 +236,7 @@ class Judge:
             acknowledged=acknowledged,
             timestamps=_by_timestamps(self._dumped()),
             lag=lag,
-            contradictions=[one["detail"] for one in document["problems"] if one["detail"].startswith("contradiction")],
+            contradictions=result.contradictions,
             unverified=document["hbase"]["regions"]["unverifiable"],
             settled=sum(SETTLED in notice for notice in document["notices"]),
         )

@@ -57,11 +57,6 @@ def checked(pair: Pair, witness: Witness, file: Path, table: str, *options: str 
     return result
 
 
-def contradictions(result: Result) -> list[str]:
-    """In words."""
-    return [one["detail"] for one in result.json["problems"] if one["detail"].startswith("contradiction")]
-
-
 def test_both_agree_under_load_and_after_crashes(pair: Pair, witness: Witness, status: Path) -> None:
     """FILE is from the trackers, with a notice that the witness agrees; what either was read later is no contradiction.
 
@@ -82,11 +77,11 @@ def test_both_agree_under_load_and_after_crashes(pair: Pair, witness: Witness, s
     pair.slave.region_servers[0].kill9()
     pair.slave.region_servers[0].start()
     pair.wait_same("loaded", ["f", "g"])
-    assert not [words for result in looked for words in contradictions(result)]
+    assert not [words for result in looked for words in result.contradictions]
 
     def ends_complete() -> bool:
         result = checked(pair, witness, status, "loaded", "--wait", "30")
-        assert not contradictions(result), result
+        assert not result.contradictions, result
         return result.exit_code == 0 and result.json["hbase"]["evidence"] == "exact"
 
     wait_until(ends_complete, 180, "the queues have settled the crash")
@@ -108,7 +103,7 @@ def test_an_error_of_the_tool_is_told_and_rows_settle_it(pair: Pair, witness: Wi
     connection.close()
     result = checked(pair, witness, status, "torn", "--wait", "5")
     assert result.exit_code == 3, result
-    (words,) = contradictions(result)
+    (words,) = result.contradictions
     assert "by the trackers all entries" in words
     assert "the slave has no record of any after 0 up to" in words
     (problem,) = result.json["problems"]
@@ -123,5 +118,5 @@ def test_a_loss_is_a_gap_by_both(pair: Pair, witness: Witness, status: Path) -> 
     pair.master.admin.put_rows("holed", "f", 5)
     pair.lose("holed")
     result = checked(pair, witness, status, "holed", "--wait", "20")
-    assert (result.exit_code, contradictions(result)) == (1, []), result
+    assert (result.exit_code, result.contradictions) == (1, []), result
     assert "gap" in {problem["kind"] for problem in result.json["problems"]}

@@ -215,7 +215,7 @@ def test_own_writes_that_no_peer_of_the_slave_could_ship(events: dict[str, Any],
 def test_what_a_slave_has_lost_that_it_had_shipped_to_the_master(
     arrived: dict[str, Any], event: dict[str, Any], first_ms: int, codes: set[str]
 ) -> None:
-    """As when failing back: the master has it and does not ship it back: the first arrival comes later."""
+    """As when failing back: the master has it and does not ship it back, and the first arrival is later."""
     own = {"written_by": {"": first_ms}, "first_written_by": {"": first_ms}}
     outcome = judged({**TABLE, **arrived, **event, **own}, back={"created_ms": 1})
     assert {problem.code for problem in outcome.problems} == codes
