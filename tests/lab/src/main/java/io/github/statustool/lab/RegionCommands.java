@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.hbase.HRegionLocation;
 import org.apache.hadoop.hbase.ServerName;
@@ -73,13 +74,21 @@ final class RegionCommands {
         region = locator.getRegionLocation(key, true).getRegion().getEncodedNameAsBytes();
       }
     }
-    admin.splitRegionAsync(region, key).get(PATIENCE_S, TimeUnit.SECONDS);
-    return null;
+    return replaced(admin.splitRegionAsync(region, key));
   }
 
   private Object merge(Args args) throws Exception {
     byte[][] both = {Bytes.toBytes(args.text("encoded_a")), Bytes.toBytes(args.text("encoded_b"))};
-    admin.mergeRegionsAsync(both, true).get(PATIENCE_S, TimeUnit.SECONDS);
+    return replaced(admin.mergeRegionsAsync(both, true));
+  }
+
+  /**
+   * Waits until regions are replaced, and forgets where they were. Of a region that moved there and back, each server
+   * answers for two minutes that the other one has it, and the client believes both.
+   */
+  private Object replaced(Future<Void> regions) throws Exception {
+    regions.get(PATIENCE_S, TimeUnit.SECONDS);
+    connection.clearRegionLocationCache();
     return null;
   }
 
