@@ -161,6 +161,8 @@ def hbase_client(at: Addresses) -> dict[str, str]:
         "hbase.regionserver.thrift.port": str(at.thrift_port),
         "hbase.regionserver.thrift.ipaddress": LOOPBACK,
         "hbase.regionserver.thrift.host": at.host,
+        # As long as there are fewer, each request starts a thread: with HBase's 256, two fifths of a Thrift server's CPU.
+        "hbase.hconnection.threads.max": "8",
     }
 
 
