@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -134,9 +135,11 @@ class Pair:
     def create_table(
         self, name: str, families: Mapping[str, int], splits: Sequence[bytes] = (), slave_splits: Sequence[bytes] = ()
     ) -> None:
-        """The table on both sides."""
-        self.master.admin.create_table(name, families, splits=splits)
-        self.slave.admin.create_table(name, families, splits=slave_splits or splits)
+        """The table on both sides, made at the same time."""
+        with ThreadPoolExecutor(2) as pool:
+            made = pool.submit(self.slave.admin.create_table, name, families, splits=slave_splits or splits)
+            self.master.admin.create_table(name, families, splits=splits)
+            made.result()
 
     def connect(self, **options: Any) -> None:
         """Add the peer on the master."""

@@ -226,7 +226,7 @@ class Cluster:
         arguments = () if self.spec.hbase else ("hdfs",)
         server = Server(self._java, name, folder, f"{_LAB}.LabAdmin", arguments, 512, 0)
         login = self._security.admin() if self._security else {}
-        self._write_conf(server.conf_dir, hbase=self._hbase_client() | login)
+        self._write_conf(server.conf_dir, hbase=self._hbase_client() | config.hbase_admin() | login)
         return server
 
     def run_main(self, main: str, arguments: Sequence[str], timeout: float = 180) -> str:

@@ -161,9 +161,14 @@ def hbase_client(at: Addresses) -> dict[str, str]:
         "hbase.regionserver.thrift.port": str(at.thrift_port),
         "hbase.regionserver.thrift.ipaddress": LOOPBACK,
         "hbase.regionserver.thrift.host": at.host,
-        # As long as there are fewer, each request starts a thread: with HBase's 256, two fifths of a Thrift server's CPU.
+        # As long as there are fewer, each request starts a thread: HBase lets it have 256.
         "hbase.hconnection.threads.max": "8",
     }
+
+
+def hbase_admin() -> dict[str, str]:
+    """Of a client that asks often whether a procedure has ended, and does not give up earlier for that."""
+    return {"hbase.client.pause": "20", "hbase.client.retries.number": "50"}
 
 
 def hbase_server(at: Addresses, region_servers: int) -> dict[str, str]:
@@ -181,9 +186,9 @@ def hbase_server(at: Addresses, region_servers: int) -> dict[str, str]:
         "hbase.master.wait.on.regionservers.mintostart": "1",
         "hbase.master.wait.on.regionservers.maxtostart": str(region_servers),
         "hbase.master.wait.on.regionservers.timeout": "20000",
-        "hbase.regionserver.msginterval": "500",
+        "hbase.regionserver.msginterval": "1000",
         "hbase.regionserver.handler.count": "10",
-        "hbase.server.thread.wakefrequency": "500",
+        "hbase.server.thread.wakefrequency": "1000",
         # Until then compacted files count as references, and a region with references cannot be merged.
         "hbase.hfile.compaction.discharger.interval": "1000",
         "replication.source.sleepforretries": "200",

@@ -100,10 +100,16 @@ class Pruning:
                     self._delete(store, key, row)
 
     def _long_ago(self) -> None:
-        """What was on its way when a server ended has arrived by the time that makes it long gone."""
+        """What was on its way when a server ended has arrived by the time that makes it long gone.
+
+        So has what sinks had in the spool at that time.
+        """
         for store in (self.world.master_store, self.world.slave_store):
             store.apply(store.late)
             store.late.clear()
+        for sink in self.world.slaves:
+            self.world.slave_store.apply(sink.tracker.copies)
+            sink.tracker.copies = []
         late, self.world.late_requests = self.world.late_requests, []
         for sink, entries in late:
             self.world.apply(entries)
