@@ -66,7 +66,7 @@ def test_both_agree_under_load_and_after_crashes(pair: Pair, witness: Witness, s
     loads = [pair.master.admin.load_start("loaded", family, rate_per_s=20) for family in "fg"]
     wait_until(lambda: all(pair.master.admin.load_count(load) > 60 for load in loads), 60, "load")
     looked = [checked(pair, witness, status, "loaded") for _ in range(2)]
-    pair.master.region_servers[0].kill9()
+    pair.master.crash(pair.master.region_servers[0])
     witness.end(signal.SIGKILL)
     witness.start()
     wait_until(lambda: len(pair.master.admin.live_servers()) == 1, 120, "the master has noticed")

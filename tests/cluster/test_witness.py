@@ -378,7 +378,7 @@ def test_kill_9_of_each_side_under_load_ends_complete(
         assert witness.end(signal.SIGKILL) == -signal.SIGKILL
         witness.start()
     pair.slave.region_servers[0].kill9()
-    master.region_servers[0].kill9()
+    master.crash(master.region_servers[0])
     pair.slave.region_servers[0].start()
     reached = master.admin.load_count(load)
     wait_until(lambda: master.admin.load_count(load) > reached + 100, 120, "the other server has its regions")
