@@ -45,7 +45,7 @@ from status_tool.published.table import PublishedTable
 from status_tool.report.text import not_covered
 from status_tool.rules.peers import FamilyFilter
 from status_tool.rules.pruning import StreamKey, key_of
-from status_tool.rules.segments import Segment, merged
+from status_tool.rules.segments import Segment, earliest, merged
 from status_tool.rules.sides import asked_filter, recorded_filter
 from status_tool.rules.streams import is_shipped
 from status_tool.runs.answer import Comparison, always
@@ -93,6 +93,8 @@ class Judgement:
     families: FamilyFilter = field(default_factory=FamilyFilter)
     """Which of their families the peer ships."""
     skew_ms: int | None = None
+    heard_ms: int | None = None
+    """When the first of the servers read the barrier, on its own clock."""
     error: str = ""
 
     @property
@@ -227,7 +229,9 @@ class _Bench:
             comparison = Comparison(self.check, question, side, self._slave_rows, path.parent)
             outcome = comparison.answer(self.spark, self.say, always)
             shipped, families = question.shipped, question.queues.families
-            return Judgement(closing, file.header, outcome, shipped, families, _skew_ms(side.facts()))
+            facts = side.facts()
+            heard_ms = min(_heard_ms(facts), default=None)
+            return Judgement(closing, file.header, outcome, shipped, families, _skew_ms(facts), heard_ms)
 
     def beyond(self, newest: Judgement) -> Mapping[str, Beyond]:
         """Return what lies beyond, by table, from the heads in the newest usable file and the segments here."""
@@ -379,9 +383,13 @@ def _skew_ms(facts: SideFacts) -> int | None:
     header = facts.header
     if header.barrier_issued_ms is None:
         return None
-    read = [row["read_ms"] for row in facts.kind("server") if row["live"] and row["echoed"] and row["read_ms"]]
     issued, ended = header.barrier_issued_ms, header.created_ms
-    return max((max(abs(at - issued), abs(at - ended)) for at in read), default=None)
+    return max((max(abs(at - issued), abs(at - ended)) for at in _heard_ms(facts)), default=None)
+
+
+def _heard_ms(facts: SideFacts) -> list[int]:
+    """Return when the live servers read the barrier, each on its own clock."""
+    return [row["read_ms"] for row in facts.kind("server") if row["live"] and row["echoed"] and row["read_ms"]]
 
 
 def beyond_of(
@@ -477,5 +485,9 @@ def _answer(
 
 
 def _cut_ms(one: Judgement | None) -> int | None:
-    """Return the cut by the file's own header: no signature covers that of the closing row."""
-    return None if one is None or one.header is None else one.header.cut_ms
+    """Return the cut by the file's own header: no signature covers that of the closing row.
+
+    A server vouches for what it acknowledged before it read the barrier, on its own clock: a publisher's clock that is
+    ahead does not make the point later than that.
+    """
+    return None if one is None or one.header is None else earliest(one.header.cut_ms, one.heard_ms)

@@ -314,6 +314,13 @@ def test_clocks_differ_at_most_by_what_the_token_shows() -> None:
     assert _skew_ms(replace(facts, rows=())) is None
 
 
+@pytest.mark.parametrize(("heard_ms", "point_ms"), [(None, 10_000), (10_300, 10_000), (6_400, 6_400)])
+def test_a_publishers_clock_that_is_ahead_makes_no_point_later(heard_ms: int | None, point_ms: int) -> None:
+    """Its servers vouch for what they acknowledged before they read the barrier."""
+    found = answered(2, lambda one: replace(judgement(one, C), heard_ms=heard_ms))
+    assert (found.point_ms, found.tables["t"].point_ms) == (point_ms, point_ms)
+
+
 ANSWER = RecoveryPoint(
     "s",
     "m",
