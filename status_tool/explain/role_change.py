@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from status_tool.errors import UsageError
@@ -47,9 +47,11 @@ def _steps(
     where = {name: f"--conf-dir {shlex.quote(options[name])}" for name in (old, new)}
     # Names of clusters need no quotes (`cli.named_clusters`), unlike the paths that they stand for.
     paths = f"status-tool paths {every} --from"
-    for hop, peer in _peers(stations, hops):
-        if not peer.get("enabled", True) and any(hop in route for route in _between(hops, old, new)):
-            yield Move(hop.source, SHELL, f"enable_peer {_quoted(hop.peer)}", _is_enabled(hop.peer))
+    known = dict(_peers(stations, hops))
+    for hop in _disabled(known, _best(known, _between(hops, old, new))):
+        # Another cluster's peer may have been disabled when that cluster was lost.
+        shown = _is_enabled(hop.peer) if hop.source == old else _enabled_back(hop)
+        yield Move(hop.source, SHELL, f"enable_peer {_quoted(hop.peer)}", shown)
     # Before the writers stop, so that the check after that waits for the last writes only.
     yield Move(
         new, TOOL, f"{paths} {old} --to {new} --wait 300", "exit code 0: everything but the last writes is there"
@@ -64,7 +66,12 @@ def _steps(
     )
     yield Move(new, TOOL, f"status-tool shutdown-time clear {where[new]}", "exit code 0: none counts when it is master")
     yield Move(new, BY_HAND, "start everything that writes", "rows that it writes can be read here")
-    yield Move(new, TOOL, f"{paths} {new} --wait 300", f"exit code 0: what {new} writes reaches the others")
+    yield Move(
+        new,
+        TOOL,
+        f"{paths} {new} --wait 300",
+        f"exit code 0: what {new} writes reaches the others, except tables and families that it says are not checked",
+    )
     yield Move(old, TOOL, f"status-tool shutdown-time clear {where[old]}", "exit code 0, before it is master again")
 
 
@@ -95,28 +102,38 @@ def _turned(stations: Sequence[Station], hops: Sequence[Hop], old: str, new: str
     reached = {route[-1].target for route in _from(hops, old)} - {new}
     now = list(hops)
     for target in (old, *sorted(reached)):
-        found = sorted(_between(now, new, target), key=len)
+        found = _between(now, new, target)
         if found:
-            for hop in found[0]:
-                if hop in known and not known[hop].get("enabled", True):
-                    yield Move(hop.source, SHELL, f"enable_peer {_quoted(hop.peer)}", _enabled_back(hop))
+            for hop in _disabled(known, _best(known, found)):
+                yield Move(hop.source, SHELL, f"enable_peer {_quoted(hop.peer)}", _enabled_back(hop))
             continue
-        model = _model(stations, hops, old, new if target == old else target)
-        name = _free_name(stations, new, target)
         key = next(one.cluster_key for one in stations if one.name == target)
-        yield from _added(Hop(new, name, target), key, model)
-        # The peer that this step adds may lead on to the next target.
-        now.append(Hop(new, name, target))
+        ends = (old, new if target == old else target)
+        models = [peer for hop, peer in known.items() if (hop.source, hop.target) == ends]
+        for name, model in zip(_free_names(stations, new, target), models or (None,), strict=False):
+            yield from _added(Hop(new, name, target), key, model)
+            # The peer that this step adds may lead on to the next target.
+            now.append(Hop(new, name, target))
 
 
-def _model(stations: Sequence[Station], hops: Sequence[Hop], source: str, target: str) -> PeerFacts:
-    """The old master's peer that a new one takes its filters from; none: it ships everything."""
-    known = _peers(stations, hops)
-    return next((peer for hop, peer in known if (hop.source, hop.target) == (source, target)), {})
+def _disabled(known: Mapping[Hop, PeerFacts], route: Iterable[Hop]) -> list[Hop]:
+    """Return the hops of a route whose peers are disabled; those that a step adds are not known."""
+    return [hop for hop in route if hop in known and not known[hop].get("enabled", True)]
 
 
-def _added(hop: Hop, key: str, model: PeerFacts) -> Iterator[Move]:
-    """The steps that add a peer with the filters of another one."""
+def _best(known: Mapping[Hop, PeerFacts], routes: Iterable[tuple[Hop, ...]]) -> tuple[Hop, ...]:
+    """Return the route with the fewest disabled peers, and of those the shortest."""
+    return min(routes, key=lambda route: (len(_disabled(known, route)), len(route)))
+
+
+def _added(hop: Hop, key: str, model: PeerFacts | None) -> Iterator[Move]:
+    """The steps that add a peer with the filters of one that leads the other way, or to the same target.
+
+    Where the old master had none, as by way of a cluster in the middle, the filters are for the operator to choose.
+    """
+    if model is None:
+        yield from _added_by_hand(hop, key)
+        return
     peer, more = _quoted(hop.peer), ""
     everything = model.get("replicate_all", True)
     prefix = "exclude_" if everything else ""
@@ -149,10 +166,20 @@ def _added(hop: Hop, key: str, model: PeerFacts) -> Iterator[Move]:
         yield Move(hop.source, SHELL, f"enable_peer {peer}", _is_enabled(hop.peer))
 
 
-def _free_name(stations: Sequence[Station], source: str, target: str) -> str:
+def _added_by_hand(hop: Hop, key: str) -> Iterator[Move]:
+    """The steps that add a peer which ships nothing before it has filters."""
+    peer = _quoted(hop.peer)
+    added = f"add_peer {peer}, CLUSTER_KEY => {_quoted(key)}, STATE => 'DISABLED'"
+    yield Move(hop.source, SHELL, added, f"list_peers: {hop.peer} is DISABLED")
+    told = f"give peer {hop.peer} the filters of the peers on the way that led here"
+    yield Move(hop.source, BY_HAND, told, f"list_peers; without filters it changes every table of {hop.target} by name")
+    yield Move(hop.source, SHELL, f"enable_peer {peer}", _is_enabled(hop.peer))
+
+
+def _free_names(stations: Sequence[Station], source: str, target: str) -> Iterator[str]:
     taken = {str(peer["id"]) for one in stations if one.name == source for peer in one.peers or ()}
     plain = "".join(char if char.isalnum() else "_" for char in target)
-    return next(name for name in (plain, *(f"{plain}_{number}" for number in range(2, 1_000))) if name not in taken)
+    return (name for name in (plain, *(f"{plain}_{number}" for number in range(2, 1_000))) if name not in taken)
 
 
 def _peers(stations: Sequence[Station], hops: Sequence[Hop]) -> list[tuple[Hop, PeerFacts]]:

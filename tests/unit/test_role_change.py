@@ -59,7 +59,32 @@ def test_a_cycle_needs_no_peer() -> None:
 def test_other_slaves_are_reached_from_the_new_master() -> None:
     """A star: by way of the old master. A chain: its end is reached as before."""
     assert [one[1][:12] for one in shell(steps(graph("ab ac")))] == ["add_peer 'a'"]
-    assert [one[1][:12] for one in shell(steps(graph("ab bc"), "a", "c"))] == ["add_peer 'a'"]
+    assert [one[1][:14] for one in shell(steps(graph("ab bc"), "a", "c"))] == ["add_peer 'a', ", "enable_peer 'a"]
+
+
+def test_a_peer_back_over_a_cluster_in_the_middle_ships_nothing_before_it_has_filters() -> None:
+    """No peer of the old master says which: without any it would ship every table."""
+    found = [step for step in steps(graph("ab bc"), "a", "c") if step.how == SHELL or "filters" in step.command]
+    assert [step.how for step in found] == [SHELL, BY_HAND, SHELL]
+    assert found[0].command.endswith("STATE => 'DISABLED'")
+    assert "give peer a the filters" in found[1].command
+
+
+def test_each_peer_forth_has_one_back() -> None:
+    """Two peers that share the tables between them."""
+    (a, b) = graph("ab ab")
+    for number, peer in enumerate(a.peers or ()):
+        peer |= {"replicate_all": False, "table_cfs": {f"t{number}": []}}
+    added = [parsed(one)[1] for _, one in shell(steps([a, b]))]
+    assert [(name, list(more["TABLE_CFS"])) for name, more in added] == [("a", ["t0"]), ("a_2", ["t1"])]
+
+
+def test_a_disabled_peer_that_is_not_needed_stays_so() -> None:
+    """A cluster that was lost and is back holds old writes: a -> c -> b is open to them, a -> b alone leads there."""
+    stations = graph("ab ac cb")
+    (peer,) = stations["abc".index("c")].peers or ()
+    peer["enabled"] = False
+    assert all("enable_peer" not in command for _, command in shell(steps(stations)))
 
 
 def test_disabled_peers_on_the_way_are_enabled() -> None:
