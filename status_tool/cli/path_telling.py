@@ -234,24 +234,24 @@ def _held(table: str, held: Mapping[str, Holding]) -> Iterator[str]:
             words.append(f"another one has more of {counted(one.lacks, 'stream')}")
         if one.holes:
             words.append(f"{counted(one.holes, 'hole')}, the first at {iso(one.hole_ms)}")
-        yield ", ".join(words)
+        yield ", ".join(words) + (f"; {one.doubt}" if one.doubt else "")
 
 
 def _promoted(lost: str, tables: Mapping[str, Mapping[str, Holding]]) -> str:
     """Return which clusters can be promoted: those with the newest entries of every table."""
     names = sorted({name for held in tables.values() for name in held})
-    best = [
-        name
-        for name in names
-        # Where no stream of the lost cluster is anywhere, nobody lacks one, and nobody has its newest entries either.
-        if all(name in held and not held[name].lacks and held[name].newest_ms is not None for held in tables.values())
-    ]
+    best = [name for name in names if all(name in held and _has_newest(held[name]) for held in tables.values())]
     if not best:
         return f"None of them has the newest entries of every table. What {lost} did not ship is on {lost} alone."
     return (
         f"{' and '.join(best)} {'has' if len(best) == 1 else 'have'} the newest entries of every table that any of "
         f"them has. What {lost} did not ship is on {lost} alone."
     )
+
+
+def _has_newest(held: Holding) -> bool:
+    # Where no stream of the lost cluster is anywhere, nobody lacks one, and nobody has its newest entries either.
+    return not held.lacks and held.newest_ms is not None and held.doubt is None
 
 
 def _fan_in(found: PathsFound) -> Iterator[str]:

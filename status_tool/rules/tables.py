@@ -634,13 +634,7 @@ def _slave_findings(table: _Table) -> list[Finding]:
 
 def _later_events(table: _Table, now: Seen, expected: Seen) -> Iterator[Finding]:
     """Yield what has happened to the slave's table beside what was expected, whatever the clocks show."""
-    born_ms = None if now.born_ms == expected.born_ms else now.born_ms
-    before = expected.dropped_ms
-    drops = (now.dropped_ms.get(one) for one in table.families if now.dropped_ms.get(one) != before.get(one))
-    moments = {
-        "emptied": latest(born_ms, *drops),
-        "slave-state-lost": None if now.back_ms == expected.back_ms else now.back_ms,
-        "slave-changed": None if now.changed_ms == expected.changed_ms else now.changed_ms,
+    moments = _moments_of_loss(now, expected, table.families) | {
         "slave-written": _own_writes(table, now, expected),
         "slave-uncovered": None if now.covered_ms == expected.covered_ms else now.covered_ms,
     }
@@ -663,6 +657,36 @@ def _own_writes(table: _Table, now: Seen, expected: Seen) -> int | None:
     )
     is_in_order = is_passed_on or table.name in table.question.accepted_drift
     return now.own_ms if now.own_ms and not is_in_order and now.own_ms != expected.own_ms else None
+
+
+def taken_away(slave: Header, rows: Iterable[Row]) -> dict[str, Finding | None]:
+    """Return by table of a slave what may have taken away what had arrived, whoever sent it; None: nothing is known to.
+
+    `rows` are its `table` and `fact` rows. A table that is not there has no entry.
+    """
+    rows = list(rows)
+    changed = newest_changes(row for row in rows if row["kind"] == "fact")
+    found: dict[str, Finding | None] = {}
+    for row in rows:
+        if row["kind"] == "table" and row["table"] is not None:
+            here, table = _SlaveTable.of(row.get("detail")), row["table"]
+            now = Seen(here.born_ms, here.dropped_ms, changed.get(table), slave.state_back_ms)
+            moments = _moments_of_loss(now, here.before_arrival(now, None), now.dropped_ms)
+            lost = (Finding(code, table=table, written_to_ms=moment) for code, moment in moments.items() if moment)
+            found[table] = next(lost, None)
+    return found
+
+
+def _moments_of_loss(now: Seen, expected: Seen, families: Iterable[str]) -> dict[str, int | None]:
+    """Return by code when a table last lost something that was not expected."""
+    born_ms = None if now.born_ms == expected.born_ms else now.born_ms
+    before = expected.dropped_ms
+    drops = (now.dropped_ms.get(one) for one in families if now.dropped_ms.get(one) != before.get(one))
+    return {
+        "emptied": latest(born_ms, *drops),
+        "slave-state-lost": None if now.back_ms == expected.back_ms else now.back_ms,
+        "slave-changed": None if now.changed_ms == expected.changed_ms else now.changed_ms,
+    }
 
 
 def newest_changes(rows: Iterable[Row]) -> dict[str, int]:

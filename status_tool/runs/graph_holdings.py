@@ -7,10 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from status_tool.printable import iso
 from status_tool.rules.graph import Station
 from status_tool.rules.pruning import StreamKey, key_of
 from status_tool.rules.segments import earliest, latest
+from status_tool.rules.tables import taken_away
 from status_tool.status_file.reader import StatusFile
+from status_tool.vocabulary.codes import CODES
+from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import TableFilter
 
@@ -41,6 +45,8 @@ class Holding:
     """Since when something is missing before later entries, by the lost cluster's clock."""
     lacks: int = 0
     """Of so many streams another cluster has more."""
+    doubt: str | None = None
+    """What may have taken away there what had arrived; None: nothing is known to."""
 
 
 @dataclass(slots=True)
@@ -111,7 +117,7 @@ def holdings_of(
                 best[table][key] = (max(before[0], one.whole), max(before[1], one.top))
     found: dict[str, dict[str, Holding]] = {}
     for name, file in slaves.items():
-        passed = _passed(file, lost_ids, known_ids, only)
+        passed, taken = _passed(file, lost_ids, known_ids, only), _doubts(file)
         for table in sorted(best.keys() | passed.keys()):
             own = reached[name].get(table, {})
             if own or table in passed:
@@ -121,6 +127,7 @@ def holdings_of(
                     sum(one.holes for one in own.values()),
                     earliest(*(one.hole_ms for one in own.values())),
                     sum(key not in own or own[key].reach != reach for key, reach in best.get(table, {}).items()),
+                    taken.get(table, "the table is not there"),
                 )
     return found
 
@@ -137,6 +144,20 @@ def _reaches(
             if not is_other and _is_told(row["table"], slave, only):
                 found.setdefault(row["table"], {}).setdefault(key_of(row), _Reach()).add(row)
     return found
+
+
+def _doubts(slave: StatusFile) -> dict[str, str | None]:
+    """Return by table of a cluster what may have taken away what had arrived, in words.
+
+    Records of what has arrived outlive a table that was emptied or dropped.
+    """
+    found = taken_away(slave.header, [*slave.rows_of("table"), *slave.rows_of("fact")])
+    return {table: None if one is None else _words(one) for table, one in found.items()}
+
+
+def _words(finding: Finding) -> str:
+    when = "" if finding.written_to_ms is None else iso(finding.written_to_ms)
+    return CODES[finding.code].words.replace("{written_to}", when)
 
 
 def _passed(

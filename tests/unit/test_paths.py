@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -349,20 +350,25 @@ def test_the_clusters_of_the_configuration(
     assert "'conf_dir' is not one of conf-dir" in capsys.readouterr().err
 
 
-def test_whom_to_promote_when_a_cluster_is_lost(tmp_path: Path) -> None:
-    """Venus has the gap of the sample and Earth has all: by table and stream, whatever the clusters' own verdicts."""
+def lost_master(tmp_path: Path, samples: Mapping[str, str]) -> dict[str, Path]:
+    """The sun cannot be reached; the others are slaves as a sample has them, and replicate to nobody."""
     lost = tmp_path / "lost"
     lost.mkdir()
     (lost / "hbase-site.xml").write_text(SITE)
-    slaves = {"earth-slave": "complete", "venus-slave": "gap"}
-    given = {name: recorded(tmp_path, name, sample) for name, sample in slaves.items()}
+    given = {f"{name}-slave": recorded(tmp_path, f"{name}-slave", sample) for name, sample in samples.items()}
     given["sun"] = lost
-    for name in ("earth", "venus"):
+    for name in samples:
         with open_status(given[f"{name}-slave"]) as file:
             header = dataclasses.replace(file.header, side="master")
         given[f"{name}-master"] = tmp_path / f"{name}-master.status"
         with StatusWriter(given[f"{name}-master"], header):
             pass
+    return given
+
+
+def test_whom_to_promote_when_a_cluster_is_lost(tmp_path: Path) -> None:
+    """Venus has the gap of the sample and Earth has all: by table and stream, whatever the clusters' own verdicts."""
+    given = lost_master(tmp_path, {"earth": "complete", "venus": "gap"})
     result = paths(given, "--json")
     assert_valid(result.json, "paths")
     assert result.exit_code == 3, result
@@ -376,6 +382,37 @@ def test_whom_to_promote_when_a_cluster_is_lost(tmp_path: Path) -> None:
     assert "another one has more of 1 stream" in " ".join(text.split())
     assert "venus has the newest entries of every table" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (None, "the table is not there"),
+        ({"arrived_ms": 1_000, "born_ms": 90_000}, "emptied: on the slave the table"),
+        ({"arrived_ms": 1_000, "born_ms": 500, "dropped_ms": {"f": 90_000}}, "emptied: on the slave the table"),
+    ],
+)
+def test_a_cluster_whose_table_was_emptied_is_not_promoted(
+    tmp_path: Path, change: dict[str, Any] | None, words: str
+) -> None:
+    """Its records of what has arrived outlive the rows."""
+    given = lost_master(tmp_path, {"earth": "complete"})
+    assert "earth has the newest entries of every table" in " ".join(paths(given).stdout.split())
+    with open_status(given["earth-slave"]) as file:
+        rows, header = [row for batch in file.rows() for row in batch.to_pylist()], file.header
+    kept = []
+    for row in rows:
+        if (row["kind"], row["table"]) == ("table", "orders"):
+            if change is None:
+                continue
+            row["detail"] = json.dumps(json.loads(row["detail"]) | change)
+        kept.append(row)
+    with StatusWriter(given["earth-slave"], header) as writer:
+        writer.write(pa.Table.from_pylist(kept, STATUS_SCHEMA))
+    (tables,) = paths(given, "--json").json["lost"].values()
+    assert tables["orders"]["earth"]["doubt"].startswith(words)
+    assert tables["audit"]["earth"]["doubt"] is None
+    assert "None of them has the newest entries of every table" in " ".join(paths(given).stdout.split())
 
 
 def test_nothing_is_left_of_a_cluster_that_is_lost() -> None:
