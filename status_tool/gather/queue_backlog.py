@@ -38,7 +38,14 @@ def standing(measured: Measured, peers: Sequence[Peer], before: Measured | None 
 
 
 def has_shipped(mark: Measured, now: Measured, peer: str) -> bool:
-    """Return True if everything that the peer's queues held at `mark` has been shipped, and so applied, by `now`.
+    """Return True if everything that the peer's queues held at `mark` has been shipped, and so applied, by `now`."""
+    # HBase takes a file off `hfile-refs` only after the sink has loaded it
+    # (`ReplicationSourceShipper.cleanUpHFileRefs`).
+    return not _loads(mark, peer) & _loads(now, peer) and has_shipped_wals(mark, now, peer)
+
+
+def has_shipped_wals(mark: Measured, now: Measured, peer: str) -> bool:
+    """Return True if all entries that the peer's queues held at `mark` have been shipped, and so applied, by `now`.
 
     Other than *drained* this comes true although more is being written all the time: of each WAL what could be read
     then has to lie behind the queue's position, which HBase moves once the sink has confirmed. A WAL that has left a
@@ -48,10 +55,6 @@ def has_shipped(mark: Measured, now: Measured, peer: str) -> bool:
     if not (mark.queues.consistent and now.queues.consistent and has_same_queues(mark, now, peer)):
         return False
     if any(not queue.live or queue.dead_servers for queue in (*before.values(), *after.values())):
-        return False
-    # HBase takes a file off `hfile-refs` only after the sink has loaded it
-    # (`ReplicationSourceShipper.cleanUpHFileRefs`).
-    if _loads(mark, peer) & _loads(now, peer):
         return False
     return all(_has_passed(mark, queue, after[key]) for key, queue in before.items())
 

@@ -21,7 +21,7 @@ from status_tool.clients.zookeeper import ZooKeeper, content, parse_cluster_key,
 from status_tool.errors import ConfigurationError, UsageError
 from status_tool.gather.hdfs_side import exclusions_of, files_endpoint, identity_of, mounts_that_lead, paths_of
 from status_tool.gather.measured_queues import measure, queue_rows
-from status_tool.gather.queue_backlog import has_lengths, has_same_queues, has_shipped, why_not_shipped
+from status_tool.gather.queue_backlog import has_lengths, has_same_queues, has_shipped_wals, why_not_shipped
 from status_tool.printable import counted
 from status_tool.rules.custody import survey
 from status_tool.rules.descriptors import retention_of
@@ -487,15 +487,19 @@ def _why_not_shipped(settings: Settings, zookeeper: ZooKeeper, peer_id: str, dea
     """Return the empty text once the peer was sent everything that was in a WAL when this began; else why it was not.
 
     Where a queue has gone, as that of a crashed server once it is drained, what counts is in a WAL of a later look. So
-    it is where the length of a WAL was not known, as of one that was just being moved.
+    it is where the length of a WAL was not known, as of one that was just being moved, or the queues moved meanwhile.
+
+    A witness takes entries alone: files of bulk loads, which HBase lists whatever the scope of their family, may stay
+    in `hfile-refs` for ever.
     """
     mark = now = measure(settings, zookeeper)
-    while not has_shipped(mark, now, peer_id):
+    while not has_shipped_wals(mark, now, peer_id):
         if time.monotonic() >= deadline:
             return why_not_shipped(now, peer_id)
         time.sleep(DRAIN_POLL_S)
         now = measure(settings, zookeeper)
-        if not has_same_queues(mark, now, peer_id) or not has_lengths(mark, peer_id):
+        is_usable = mark.queues.consistent and has_lengths(mark, peer_id)
+        if not (is_usable and has_same_queues(mark, now, peer_id)):
             mark = now
     return ""
 
@@ -524,15 +528,16 @@ def _acknowledged(stores: WitnessStores, peer: PeerFacts, of: ZooKeeperEndpoint)
         session.sync()
         known = session.read("stores")
         znodes = {name: session.read("stores", name) for name in session.children("stores")}
-    if lacking := sorted(znodes.keys() - stores.places.keys()):
-        raise ConfigurationError(
-            f"the witness at {endpoint} has had {counted(len(znodes), 'folder')}, and the master may have sent any "
-            f"part to any of them: --witness does not name {', '.join(lacking)}"
-        )
     try:
         marks = {name: Mark.of(content(znode[0])) for name, znode in znodes.items() if znode is not None}
     except ValueError:
         marks = {}
+    # Nothing was ever acknowledged from a folder without a mark, such as one of a mistyped --store.
+    if lacking := sorted(name for name in znodes.keys() - stores.places.keys() if marks.get(name) != Mark()):
+        raise ConfigurationError(
+            f"the witness at {endpoint} has had {counted(len(znodes), 'folder')}, and the master may have sent any "
+            f"part to any of them: --witness does not name {', '.join(lacking)}"
+        )
     if known is None or stores.places.keys() - marks.keys():
         raise ConfigurationError(
             f"the witness at {endpoint} does not say how much it has acknowledged: was its znode removed? Begin anew"

@@ -201,7 +201,7 @@ def region_findings(region: Region, table: TableFacts | None, context: RunContex
     if region.heads and region.rows and context.tables and not (table and table.described):
         yield found("not-described")
     changes = _facts(region, FactState.CHANGED)
-    if _is_or_was_member(region, table) and any(map(is_asked, changes)):
+    if _is_or_was_member(region, table, context) and any(map(is_asked, changes)):
         yield found("content-changed", _newest(changes))
     loads = _facts(region, FactState.BULK_LOAD)
     if any(map(is_asked, loads)) and not (table and table.loads_shipped):
@@ -264,9 +264,13 @@ def _is_member(region: Region, table: TableFacts | None) -> bool:
     return existing and table is not None and table.replicated
 
 
-def _is_or_was_member(region: Region, table: TableFacts | None) -> bool:
-    """Return True if it, or what a split or merge has made of it, is a region of a replicated table."""
+def _is_or_was_member(region: Region, table: TableFacts | None, context: RunContext) -> bool:
+    """Return True if it, or what a split or merge has made of it, is a region of a replicated table.
+
+    A witness is not told what has become of a region that it was sent entries of.
+    """
     is_known = bool(region.rows) or bool({fact.get("state") for fact in region.facts} & set(LINEAGE))
+    is_known = is_known or (context.master.is_witnessed and bool(region.heads))
     return is_known and table is not None and table.replicated
 
 

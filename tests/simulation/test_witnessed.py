@@ -321,9 +321,9 @@ def test_a_peer_that_is_added_anew_while_it_is_read(monkeypatch: pytest.MonkeyPa
 
 LOSING = CALM - {"remove_slave"}
 BROKEN: dict[str, tuple[Any, str, Callable[..., Any], frozenset[str]]] = {
-    "a queue that is not drained": (queue_backlog, "has_shipped", lambda *_: True, LOSING),
-    "a WAL that is being written": (queue_backlog, "has_shipped", _only_rolled, LOSING),
-    "what crashed servers have left": (queue_backlog, "has_shipped", _of_the_living, LOSING),
+    "a queue that is not drained": (queue_backlog, "has_shipped_wals", lambda *_: True, LOSING),
+    "a WAL that is being written": (queue_backlog, "has_shipped_wals", _only_rolled, LOSING),
+    "what crashed servers have left": (queue_backlog, "has_shipped_wals", _of_the_living, LOSING),
     "a peer that came later": (rules, "covered_since", lambda *_: 0, LOSING - {"remove_witness"}),
 }
 

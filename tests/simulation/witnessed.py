@@ -428,7 +428,7 @@ class Observation:
             return
         mark = now = world.measured()
         why = ""
-        while not queue_backlog.has_shipped(mark, now, WITNESS):
+        while not queue_backlog.has_shipped_wals(mark, now, WITNESS):
             patience -= 1
             if not patience:
                 why = "not shipped"

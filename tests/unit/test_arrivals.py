@@ -108,6 +108,7 @@ def check(
     table: Row | None = TABLE,
     more: Collection[Row] = (CREATED,),
     since: Baseline = NOTHING_ACCEPTED,
+    region: Row = REGION,
 ) -> Outcome:
     """The verdict, where the slave has everything of the other streams."""
     server = {"kind": "server", "origin": 9, "server": "b,1,1", "role": "r", "live": True, "tracked": True}
@@ -115,7 +116,7 @@ def check(
     held = {"kind": "table", "table": "ns:t", "detail": json.dumps({"families": {"f": {}, "gé": {}}, "regions": 1})}
     unstamped = {"kind": "unstamped", "table": "ns:t", "region": "r1", "write_ms": MS, "via_ids": None}
     theirs = [*theirs, *ALL_OTHERS, held, unstamped, {**server, "echoed": True}]
-    ours = [*rows("stream", "server", "fact"), REGION, *described, *more]
+    ours = [*rows("stream", "server", "fact"), region, *described, *more]
     return verify_rows(ours, theirs, master, SLAVE, Scope(check_hdfs=False, since=since), facts)
 
 
@@ -184,6 +185,13 @@ DOUBTS: dict[str, tuple[str, dict[str, Any]]] = {
     "a region that lived again": (
         "content-changed",
         {"more": [CREATED, {"kind": "fact", "table": "ns:t", "region": "r1", "state": "changed", "write_ms": MS}]},
+    ),
+    "a region that lived again and was merged since": (
+        "content-changed",
+        {
+            "more": [CREATED, {"kind": "fact", "table": "ns:t", "region": "r1", "state": "changed", "write_ms": MS}],
+            "region": {**REGION, "region": "r2"},
+        },
     ),
 }
 

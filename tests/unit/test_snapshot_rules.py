@@ -30,7 +30,7 @@ from status_tool.rules.peer_versions import REFRESHED_MS
 from status_tool.rules.settled import settled_before
 from status_tool.sources import codec, meta, state_table
 from status_tool.sources.arrivals import Mark
-from status_tool.sources.replication_queues import Queue, Queues, Wal
+from status_tool.sources.replication_queues import HFileRefs, Queue, Queues, Wal
 from status_tool.sources.state_table import Barrier, StateTable, StateTableSource
 from status_tool.sources.wals import Extent
 from status_tool.sources.witness_folders import WitnessStores
@@ -536,6 +536,16 @@ def measured(position: int, length: int | None = 100, holder: str = OLD) -> Meas
     return Measured(1, queues, {one.name: Extent("/wal", length)}, frozenset(), bulkload=False)
 
 
+def moved(look: Measured) -> Measured:
+    """One during which the queues changed."""
+    return replace(look, queues=replace(look.queues, consistent=False))
+
+
+def loaded(look: Measured) -> Measured:
+    """One in which a file of a bulk load is to be shipped."""
+    return replace(look, queues=replace(look.queues, hfile_refs=(HFileRefs("1", 0, ("file",)),)))
+
+
 @pytest.mark.parametrize(
     "looks",
     [
@@ -545,6 +555,10 @@ def measured(position: int, length: int | None = 100, holder: str = OLD) -> Meas
         [measured(0, None), measured(150, 200), measured(200, 300)],
         # A queue has gone, as that of a crashed server once it is drained: what is there now counts.
         [measured(0), measured(0, holder=OTHER), measured(100, holder=OTHER)],
+        # The queues moved during the first look.
+        [moved(measured(0)), measured(60), measured(100)],
+        # A family that is not replicated was loaded into: the file stays listed, and a witness takes none.
+        [loaded(measured(0)), loaded(measured(100))],
     ],
 )
 def test_a_witness_is_asked_once_it_was_sent_what_was_in_a_wal(
@@ -589,6 +603,7 @@ def test_a_witness_of_no_peer_or_of_several_is_refused(peers: list[Peer], told: 
     [
         ({"one": b"h:1 2 30", "two": b"h:1 1 5"}, None),
         ({"one": b"h:1 2 30", "two": b"h:1 1 5", "three": b"h:1 1 5"}, "does not name three"),
+        ({"one": b"h:1 2 30", "two": b"h:1 1 5", "mistyped": b"h:1 0 0"}, None),
         ({"one": b"h:1 2 30"}, "does not say how much"),
         ({"one": b"h:1 2 30", "two": b"?"}, "does not say how much"),
         (None, "does not say how much"),
@@ -607,7 +622,7 @@ def test_every_folder_that_the_witness_has_had_is_read_as_far_as_it_has_acknowle
     monkeypatch.setattr(snapshot, "ZooKeeper", lambda _: contextlib.nullcontext(session))
     with pytest.raises(ConfigurationError, match=told) if told else contextlib.nullcontext():
         marks, since_ms = snapshot._acknowledged(STORES, json.loads(witness_peer().to_json()), ZK)
-        assert (marks, since_ms) == ({"one": Mark(2, 30), "two": Mark(1, 5)}, 8)
+        assert (marks["one"], marks["two"], since_ms) == (Mark(2, 30), Mark(1, 5), 8)
 
 
 @pytest.mark.parametrize("when", ["", "before the wait", "during the wait"])
