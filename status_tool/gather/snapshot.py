@@ -50,7 +50,7 @@ from status_tool.sources.table_files import table_rows
 from status_tool.sources.witness_folders import WitnessPlace, WitnessStores, witness_stores
 from status_tool.vocabulary.header import BY_OPTION, MASTER, RECORDED, SLAVE, Header
 from status_tool.vocabulary.ids import origin_id
-from status_tool.vocabulary.names import plain_name
+from status_tool.vocabulary.names import DROPS_LOADS_KEY, plain_name
 from status_tool.vocabulary.schema import STATUS_SCHEMA, NewRow, Row
 from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.selection import LOCAL, Exclusions, by_system, inside, plain_folder, plain_path, root_of
@@ -403,8 +403,15 @@ def _witnessed(
     )
     header = with_shutdown(header, request.shutdown_ms, None)
     tables = sorted({row["table"] for row in regions.rows("table")})
+    peers = list(_as_servers_ship(settings, peers))
     rows = (*source.small_rows(), *_tables(settings, zookeeper, tables), *peers, *queued)
     return Snapshot(header, rows, (source,), (f"the witness may lack entries: {why}",) if why else (), regions)
+
+
+def _as_servers_ship(settings: Settings, peers: Iterable[NewRow]) -> Iterator[NewRow]:
+    """Yield the peers with what servers do to the bulk loads of each: without trackers the site files alone tell it."""
+    drops = {"drops_loads": True} if settings.site.flag(DROPS_LOADS_KEY) else {}
+    yield from ({**row, "detail": json.dumps(json.loads(row["detail"]) | drops)} for row in peers)
 
 
 def _is_tracked(settings: Settings, zookeeper: ZooKeeper) -> bool:

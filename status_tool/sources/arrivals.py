@@ -33,6 +33,10 @@ from status_tool.vocabulary.state_rows import WRITER
 from status_tool.vocabulary.states import FactState
 from status_tool.vocabulary.varint import varint
 
+LOCAL_LOAD = f"{META_FAMILY}/local"
+"""Name by which a witness keeps markers of loads that their client did not want to be replicated
+(`WitnessService.LOCAL_LOAD`)."""
+
 
 @dataclass(frozen=True, order=True, slots=True)
 class Mark:
@@ -104,7 +108,7 @@ class WitnessSource(Source):
     def _found(self) -> _Found:
         streams: dict[_Stream, Entries] = {}
         regions: dict[tuple[str, str], Entries] = defaultdict(Entries)
-        loads: dict[tuple[str, str], int] = {}
+        loads: dict[str, dict[tuple[str, str], int]] = {META_FAMILY: {}, LOCAL_LOAD: {}}
         for arrivals in self.arrivals():
             for key, entries in arrivals.items():
                 if key.clusters[-1:] != (self.sender,) or not self.only.holds(key.table):
@@ -112,13 +116,18 @@ class WitnessSource(Source):
                 regions[key.table, key.region].extend(entries)
                 clusters = tuple(sorted(uuid.UUID(one).bytes for one in key.clusters))
                 for family in key.families:
-                    if family == META_FAMILY:
+                    if family in loads:
                         newest = max(entries.highs)
-                        loads[key.table, key.region] = max(newest, loads.get((key.table, key.region), newest))
+                        loaded = loads[family]
+                        loaded[key.table, key.region] = max(newest, loaded.get((key.table, key.region), newest))
                     else:
                         streams.setdefault((key.table, key.region, clusters, family), Entries()).extend(entries)
         lives = {key: again_ms for key, entries in regions.items() if (again_ms := began_again(entries)) is not None}
-        events = [*_events(loads, FactState.BULK_LOAD), *_events(lives, FactState.CHANGED)]
+        events = [
+            *_events(loads[META_FAMILY], FactState.BULK_LOAD),
+            *_events(loads[LOCAL_LOAD], FactState.LOCAL_LOAD),
+            *_events(lives, FactState.CHANGED),
+        ]
         # Only write times tell the lives of a region apart, and pruning drops them: it leaves out regions that live
         # again.
         single = [region for table, region in regions if (table, region) not in lives]

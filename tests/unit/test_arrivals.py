@@ -135,6 +135,17 @@ def test_the_folder_is_read_as_the_witness_writes_it() -> None:
     assert list(found[LOCAL].lows) == list(found[LOCAL].highs) == [MS + one for one in sequence_ids(found[LOCAL])]
 
 
+def test_a_load_that_is_not_to_be_replicated_never_counts_as_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The witness keeps its marker under another name."""
+    loads = {
+        ArrivalKey("ns:t", region, (SENDER,), (family,)): Entries.of([(4, 4, MS, MS)])
+        for region, family in (("r1", "METAFAMILY"), ("r2", "METAFAMILY/local"))
+    }
+    monkeypatch.setattr(WitnessSource, "arrivals", lambda _: iter([loads]))
+    assert {(row["region"], row["state"]) for row in rows("fact")} == {("r1", "bulkload"), ("r2", "localload")}
+    assert rows("stream") == []
+
+
 def test_each_family_is_a_stream_and_says_what_lies_between_its_entries() -> None:
     """By the clusters that the entries passed, without the sender as in a head."""
     streams = {(row["family"], row["via_ids"]): row for row in rows("stream")}

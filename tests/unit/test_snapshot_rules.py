@@ -27,6 +27,7 @@ from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import Request, Snapshot, _hbase, settle
 from status_tool.rules.descriptors import TTL_FOREVER
 from status_tool.rules.peer_versions import REFRESHED_MS
+from status_tool.rules.peers import parse_peer
 from status_tool.rules.settled import settled_before
 from status_tool.sources import codec, meta, state_table
 from status_tool.sources.arrivals import Mark
@@ -708,6 +709,14 @@ def test_a_master_without_trackers_is_read_so_that_each_read_vouches_for_the_nex
     assert (found.coverage_ms, found.unwitnessed) == (500 + REFRESHED_MS, "")
     cluster.before["queues"] = lambda: setattr(cluster, "known", [witness_peer(version=1)])
     assert "was changed" in header().unwitnessed
+
+
+@pytest.mark.parametrize("drops", [True, False])
+def test_servers_of_a_master_without_trackers_drop_loads_if_its_site_files_say_so(drops: bool) -> None:
+    """Then no load counts as shipped."""
+    settings = Settings(SiteConfig({"hbase.replication.drop.on.deleted.columnfamily": str(drops).lower()}))
+    (row,) = snapshot._as_servers_ship(settings, [{"kind": "peer", "detail": SHIPPING.to_json()}])
+    assert parse_peer(row["detail"])["drops_loads"] is drops
 
 
 def test_the_marks_of_prunings_are_read_after_the_generation(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

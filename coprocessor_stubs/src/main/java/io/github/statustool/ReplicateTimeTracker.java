@@ -111,13 +111,15 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
     if (recorder == null) {
       return; // off
     }
-    SinkBatch batch = recorder.sinkBatch();
     try {
-      recorder.writeThrough().write(batch);
+      SinkBatch batch = recorder.sinkBatch();
+      try {
+        recorder.writeThrough().write(batch);
+      } finally {
+        batch.clear();
+      }
     } catch (Throwable t) {
       recorder.health().error("postReplicateLogEntries", t);
-    } finally {
-      batch.clear();
     }
   }
 }

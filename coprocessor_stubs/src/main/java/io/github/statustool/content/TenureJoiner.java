@@ -106,7 +106,8 @@ public final class TenureJoiner {
       next = others.entrySet().stream().filter(other -> isNext(other.getValue(), tenure.tenure, others.values()))
           .map(Map.Entry::getKey).findFirst().orElse(null);
     }
-    if (next != null) {
+    // A look at the ledger in between may have read a marker, which belongs after the heads of the region.
+    if (next != null && !tenure.isMarked()) {
       join(store, tenure, rows.get(0), next, others.get(next));
     }
   }

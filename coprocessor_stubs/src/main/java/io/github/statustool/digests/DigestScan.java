@@ -70,7 +70,12 @@ final class DigestScan {
   Slice read(byte[] start, byte[] stop) throws IOException {
     Scan scan = new Scan().withStartRow(start).withStopRow(stop).readAllVersions().setCacheBlocks(false);
     for (ColumnFamilyDescriptor family : region.getTableDescriptor().getColumnFamilies()) {
-      if (request.families.containsKey(family.getName())) {
+      DigestRequest.Family asked = request.families.get(family.getName());
+      if (asked != null) {
+        if (family.getMaxVersions() < asked.versions) {
+          throw new IOException("family " + family.getNameAsString() + " keeps more VERSIONS than its region was opened"
+              + " with: wait until the region is open again, or reopen it");
+        }
         scan.addFamily(family.getName());
       }
     }

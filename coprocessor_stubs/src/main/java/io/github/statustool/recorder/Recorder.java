@@ -189,6 +189,9 @@ public final class Recorder {
       backoff = FIRST_BACKOFF_MS;
     } catch (IOException e) {
       postpone(e);
+    } catch (RuntimeException e) {
+      health.error("a round of the recorder", e);
+      postpone(new IOException(e)); // HBase's client throws some at once, as for a cell that is too large
     }
   }
 

@@ -64,7 +64,11 @@ public final class RecorderThread extends Thread {
       work.run();
     } catch (Throwable t) {
       // An error must not end the thread: nothing would be flushed any more, and no barrier echoed.
-      recorder.health().error("the recorder", t);
+      try {
+        recorder.health().error("the recorder", t);
+      } catch (Throwable again) {
+        // Without memory even the log may fail. It has been counted by then.
+      }
     }
   }
 

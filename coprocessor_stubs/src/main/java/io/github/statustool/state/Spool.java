@@ -153,6 +153,8 @@ public final class Spool implements TableMark.MarkFile {
         continue; // another tracker was faster
       } catch (IOException e) {
         failure = e;
+      } catch (RuntimeException e) {
+        failure = new IOException("cannot write the rows of " + file.getPath(), e); // the files after it can be
       }
     }
     if (failure != null) {

@@ -88,17 +88,21 @@ public final class Compactor {
       List<CompletableFuture<Void>> writes) {
     SegmentSet others = new SegmentSet();
     List<byte[]> stale = new ArrayList<>();
+    long heardOfAll = now;
     for (Map.Entry<byte[], byte[]> column : row.values.entrySet()) {
       byte[] qualifier = column.getKey();
       boolean isOwn = Arrays.equals(qualifier, record.qualifier());
       // A column of an unknown version, which a newer tracker may have written, stays: nothing of it has been read.
-      if (!isOwn && SegmentColumn.read(qualifier, column.getValue(), others)
-          && row.timestamp(qualifier) <= now - STALE_MS) {
-        stale.add(qualifier);
+      if (!isOwn && SegmentColumn.read(qualifier, column.getValue(), others)) {
+        if (row.timestamp(qualifier) <= now - STALE_MS) {
+          stale.add(qualifier);
+        } else {
+          heardOfAll = Math.min(heardOfAll, row.timestamp(qualifier));
+        }
       }
     }
     // Before the row is made: the mutation that deletes a column must write all that it held, or segments look missing.
-    record.takeOver(others, now);
+    record.takeOver(others, heardOfAll);
     // If nothing is to be deleted, the next ordinary write of this column takes the segments along.
     if (!stale.isEmpty()) {
       Change whole = record.toChange(now);

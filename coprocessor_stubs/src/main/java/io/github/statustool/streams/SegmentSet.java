@@ -10,12 +10,12 @@ import java.util.List;
 final class SegmentSet {
   private static final int MANY = 256;
   /** Maximum size, so that the column stays a small cell. */
-  private static final int MOST = 50_000;
+  static final int MOST = 50_000;
   private static final int FIRST_KEPT = 32;
   private static final int LAST_KEPT = 64;
   /**
-   * Age from which a hole is not expected to be filled by another server's column: that server writes its segments long
-   * before, or cannot reach the state table either.
+   * Age from which a hole is not expected to be filled by another server's column, counted from when all of them were
+   * last written to: a server writes its segments long before.
    */
   private static final long STAYS_MS = 120_000;
 

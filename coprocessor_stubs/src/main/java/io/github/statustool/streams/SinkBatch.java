@@ -75,10 +75,8 @@ public final class SinkBatch {
       endEntry();
       begin(entry);
     }
-    if (lastIsStamped) {
-      arrivedCells += mutation.size();
-    }
     if (lastIsStamped || lastIsUnstamped) {
+      arrivedCells += mutation.size();
       mutations.add(mutation);
     }
   }
@@ -96,11 +94,11 @@ public final class SinkBatch {
 
   private void endEntry() {
     if (lastIsUnstamped) {
-      addSingly(lastEntry.getKey());
+      addSingly(lastEntry);
     } else if (lastIsStamped) {
       addFamilies(lastEntry.getKey());
       if (allEntries && lastEntry.getKey().getClusterIdsCount() > 0) {
-        addSingly(lastEntry.getKey());
+        addSingly(lastEntry);
       }
     }
     lastIsStamped = false;
@@ -111,9 +109,14 @@ public final class SinkBatch {
 
   /**
    * Adds an entry, whatever its stamp, to a stream for each family that has arrived: of the sender's region, whatever
-   * server wrote it. It stands for itself alone, as nothing says which entry was before it.
+   * server wrote it. It stands for itself alone, as nothing says which entry was before it. One of which the sink took
+   * cells for HBase's own markers and dropped them is left out: nothing says of which family they were.
    */
-  private void addSingly(WALKey key) {
+  private void addSingly(WALEntry entry) {
+    if (arrivedCells != entry.getAssociatedCellCount()) {
+      return;
+    }
+    WALKey key = entry.getKey();
     List<UUID> clusters = clustersOf(key);
     UUID sender = clusters.get(clusters.size() - 1);
     StreamId entries = new StreamId(key.getEncodedRegionName().toStringUtf8(), Ids.origin(sender.toString()), Ids.via(clusters));

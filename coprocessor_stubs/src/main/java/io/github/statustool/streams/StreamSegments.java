@@ -61,6 +61,7 @@ final class StreamSegments {
   synchronized boolean add(AppliedEntries applied, long now) {
     boolean isNew = version == 0;
     applied.segments().forEach(segments::add);
+    segments.bound(); // others fill the holes in between only while the state table is there
     newest = Math.max(newest, applied.newest());
     lastUsed = now;
     version++;
@@ -68,14 +69,18 @@ final class StreamSegments {
     return isNew || segments.asList().size() >= mergeAt;
   }
 
-  /** Merges the segments of other columns; the next write of this column includes them. */
-  synchronized void takeOver(SegmentSet others, long now) {
+  /**
+   * Merges the segments of other columns; the next write of this column includes them.
+   *
+   * @param heardOfAll when the server that has been silent for longest wrote to its column: it may fill later holes yet
+   */
+  synchronized void takeOver(SegmentSet others, long heardOfAll) {
     // No new version: the table has these segments already, in the columns that they were read from.
     segments.addAll(others);
     if (single) {
       segments.bound();
     } else {
-      segments.forgetOldHoles(now);
+      segments.forgetOldHoles(heardOfAll);
     }
     // Holes that never fill, as a filter leaves them, would otherwise cause a read of the row after each request.
     mergeAt = Math.max(MERGE_AT, 2 * segments.asList().size());

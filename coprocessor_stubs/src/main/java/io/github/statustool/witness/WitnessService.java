@@ -19,8 +19,10 @@ import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.ReplicateWA
 import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.ReplicateWALEntryResponse;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.ServerInfo;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.WALEntry;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.BulkLoadDescriptor;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.WALKey;
 import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.wal.WALEdit;
 import org.apache.hbase.thirdparty.com.google.protobuf.ServiceException;
 
 /**
@@ -28,6 +30,9 @@ import org.apache.hbase.thirdparty.com.google.protobuf.ServiceException;
  * those that only look whether it is there.
  */
 final class WitnessService extends PartialService<AdminService.BlockingInterface> {
+  /** Stands for the family of a bulk load that its client does not want to be replicated. No family has a slash. */
+  static final String LOCAL_LOAD = "METAFAMILY/local";
+
   private final ArrivalStore store;
   private final ServerName server;
   private final Acknowledged acknowledged;
@@ -120,9 +125,22 @@ final class WitnessService extends PartialService<AdminService.BlockingInterface
       Cell cell = cells.current();
       if (last == null || !CellUtil.matchingFamily(cell, last)) {
         last = CellUtil.cloneFamily(cell);
-        families.add(Bytes.toString(last));
+        families.add(isLocalLoad(cell) ? LOCAL_LOAD : Bytes.toString(last));
       }
     }
     return new ArrayList<>(families);
+  }
+
+  /** Returns true for the marker of a load that HBase's sink skips. A marker has an entry of its own. */
+  private static boolean isLocalLoad(Cell cell) {
+    if (!CellUtil.matchingFamily(cell, WALEdit.METAFAMILY)) {
+      return false;
+    }
+    try {
+      BulkLoadDescriptor load = WALEdit.getBulkLoadDescriptor(cell);
+      return load != null && !load.getReplicate();
+    } catch (IOException e) {
+      return true; // a marker that cannot be parsed is no load that was shipped
+    }
   }
 }

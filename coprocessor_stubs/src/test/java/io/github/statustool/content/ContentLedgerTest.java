@@ -588,6 +588,25 @@ class ContentLedgerTest {
     assertTrue(only().again > 0);
   }
 
+  /** The heads of its region come first, with the next flush. */
+  @Test
+  void aMarkerThatComesWhileATenureIsJoinedIsNotWrittenWithIt() throws IOException {
+    here.open(5, ONE);
+    here.close(8);
+    here.write();
+    there.open(9, ONE);
+    there.joiner.noteReturns(store);
+    there.write();
+    here.facts.parent(region.getEncodedName(), "t", "split", region.getRegionId(), 1_000);
+    here.write();
+    store.beforeRows = () -> assertDoesNotThrow(() -> there.flush(12, "two"));
+    there.join();
+    assertTrue(stored().stream().noneMatch(tenure -> tenure.seq == 12));
+    there.write();
+    there.join();
+    assertEquals(12, only().seq);
+  }
+
   @Test
   void aRegionThatIsSplitWhileItsRowIsReadDoesNotLiveAgain() throws IOException {
     here.open(5, ONE);

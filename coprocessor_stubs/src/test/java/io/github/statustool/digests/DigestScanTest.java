@@ -43,6 +43,7 @@ class DigestScanTest {
   private int closed;
   private int operations;
   private int failAfter = Integer.MAX_VALUE;
+  private int versions = Integer.MAX_VALUE;
 
   /** Else the time of a call may be over, on a busy machine, before the region looks at its limit. */
   @BeforeEach
@@ -67,9 +68,9 @@ class DigestScanTest {
     }
   }
 
-  private static TableDescriptor table(String family) {
-    return TableDescriptorBuilder.newBuilder(TableName.valueOf("t"))
-        .setColumnFamily(ColumnFamilyDescriptorBuilder.of(family)).build();
+  private TableDescriptor table(String family) {
+    return TableDescriptorBuilder.newBuilder(TableName.valueOf("t")).setColumnFamily(ColumnFamilyDescriptorBuilder
+        .newBuilder(Bytes.toBytes(family)).setMaxVersions(versions).build()).build();
   }
 
   /** A region of these cells, one a row; every third call brings nothing, as a call does that ran out of time. */
@@ -230,6 +231,17 @@ class DigestScanTest {
     DigestScan.Slice slice = read("other", 1 << 20, NONE, NONE);
     assertArrayEquals(RowDigestTest.digest(List.of()), RowDigestTest.total(slice.buckets));
     assertEquals(List.of(), scans);
+  }
+
+  /** Altered without reopening it, its table keeps more than its scanners show. */
+  @Test
+  void aRegionThatShowsFewerVersionsThanItsTableKeepsIsRefused() throws IOException {
+    rows(5);
+    int asked = RowDigestTest.simpleRequest().families.get(Bytes.toBytes("f")).versions;
+    versions = asked;
+    read("f", 1 << 20, NONE, NONE);
+    versions = asked - 1;
+    assertTrue(assertThrows(IOException.class, () -> read("f", 1 << 20, NONE, NONE)).getMessage().contains("VERSIONS"));
   }
 
   @Test

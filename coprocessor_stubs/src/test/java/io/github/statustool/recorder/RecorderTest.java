@@ -1246,6 +1246,21 @@ class RecorderTest {
     assertEquals(0, recorder.health().errors());
   }
 
+  /** It is counted, and tried again like a failed write: not in each round. */
+  @Test
+  void whatHBasesClientRefusesToSendIsTriedAgainLater() throws IOException {
+    recorder.tick();
+    append();
+    issue(TOKEN);
+    store.tooLarge = HeadRow.TYPE;
+    recorder.tick();
+    recorder.tick();
+    assertEquals(1, recorder.health().errors());
+    store.tooLarge = 0;
+    tick(61_000);
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+  }
+
   /** WAL threads go on queueing markers: they must not pile up until the table is back. */
   @Test
   void markersAreReadWhileTheStateTableIsDown() throws IOException {

@@ -31,6 +31,8 @@ public final class FakeStore implements StateStore {
   public boolean hanging;
   public boolean segmentsUnreadable;
   public boolean refusing;
+  /** Type of rows that HBase's client refuses before it sends them, as it does those with a cell that is too large. */
+  public char tooLarge;
   /** Type of the rows of which the region is away. HBase writes the others of a put all the same. */
   public char away;
   /** An error that no caller expects, of whoever asks for the tables. */
@@ -92,6 +94,9 @@ public final class FakeStore implements StateStore {
   @Override
   public void put(List<StateRow> written) throws IOException {
     check();
+    if (written.stream().anyMatch(row -> row.key[0] == tooLarge)) {
+      throw new IllegalArgumentException("KeyValue size too large");
+    }
     written.stream().filter(row -> row.key[0] != away).forEach(this::store);
     if (written.stream().anyMatch(row -> row.key[0] == away)) {
       throw new IOException("a region is away");

@@ -114,6 +114,16 @@ class SpoolTest {
   }
 
   @Test
+  void aFileThatHBasesClientRefusesIsKeptAndDoesNotStopTheOthers() throws IOException {
+    spool.write(5, 1234, List.of(new StateRow(Bytes.toBytes("srow")).add(HeadRow.SEQ, 1, 1)));
+    spool.write(6, 1235, List.of(row()));
+    store.tooLarge = 's';
+    assertThrows(IOException.class, () -> spool.drain(store));
+    assertEquals(List.of("hrow"), store.log);
+    assertEquals(1, files().length);
+  }
+
+  @Test
   void aFileThatALiveServerMayAppendToIsLeftToIt() throws IOException {
     ServerName server = ServerName.valueOf("host", 1, 1);
     store.live.add(server);

@@ -10,6 +10,7 @@ import io.github.statustool.content.TableEvents;
 import io.github.statustool.state.Change;
 import io.github.statustool.state.FakeStore;
 import io.github.statustool.state.StateRow;
+import io.github.statustool.state.StateStore;
 import io.github.statustool.state.StateTable.SegmentRow;
 import io.github.statustool.state.StoredRow;
 import java.io.IOException;
@@ -29,12 +30,18 @@ class CompactorTest {
   private final class Server {
     private final TableEvents tables = new TableEvents();
     private final AppliedSegments applied = new AppliedSegments(tables);
-    private final WriteThrough writeThrough = new WriteThrough(() -> store, applied, Fixtures.health(), 1000,
+    private boolean cut;
+    private final WriteThrough writeThrough = new WriteThrough(this::connect, applied, Fixtures.health(), 1000,
         Fixtures.copies(() -> false, () -> false));
     private final Compactor compactor = new Compactor(applied, 1000);
 
     private Server() {
       tables.arrived("t", 0, 0);
+    }
+
+    /** Null where there is no connection. */
+    private StateStore connect() {
+      return cut ? null : store;
     }
 
     private void apply(long prev, long seq) {
@@ -104,6 +111,20 @@ class CompactorTest {
     }
     assertEquals(2, columns().size());
     assertEquals(List.of(segment(0, 200)), whole());
+  }
+
+  /** It goes on applying requests, and the table has nothing of them for minutes. */
+  @Test
+  void aServerThatIsCutOffFillsTheHolesOfAnotherOneInTheEnd() throws IOException {
+    two.apply(0, 1);
+    two.cut = true;
+    for (int i = 1; i < 1000; i++) {
+      (i % 2 == 0 ? two : one).apply(i, i + 1);
+    }
+    one.compact(now() + 300_000);
+    one.apply(1000, 1001);
+    store.put(List.of(two.applied.record(Fixtures.stream("a")).toChange(now()).row));
+    assertEquals(List.of(segment(0, 1001)), whole());
   }
 
   @Test

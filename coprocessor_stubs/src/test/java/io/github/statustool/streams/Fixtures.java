@@ -196,7 +196,7 @@ public final class Fixtures {
       key.addExtendedAttributes(WALProtos.Attribute.newBuilder().setKey(StampCodec.ATTRIBUTE)
           .setValue(ByteString.copyFrom(stamp)));
     }
-    return WALEntry.newBuilder().setKey(key).build();
+    return WALEntry.newBuilder().setKey(key).setAssociatedCellCount(1).build();
   }
 
   public static SinkBatch batch(WALEntry... entries) {

@@ -105,7 +105,7 @@ class SinkBatchTest {
     UUID sender = new UUID(3, 4);
     SinkBatch batch = new SinkBatch(true, false);
     batch.add(unstamped(3, sender), Fixtures.put(Fixtures.GLOBAL));
-    WALEntry both = unstamped(4, sender);
+    WALEntry both = unstamped(4, sender).toBuilder().setAssociatedCellCount(3).build();
     batch.add(both, Fixtures.put(Fixtures.GLOBAL));
     batch.add(both, Fixtures.put(Fixtures.LOCAL, Fixtures.GLOBAL));
     batch.add(unstamped(6, sender), Fixtures.put(Fixtures.GLOBAL));
@@ -121,6 +121,17 @@ class SinkBatchTest {
     batch.clear();
     batch.add(Fixtures.entry("a", 0, 3), Fixtures.put(Fixtures.GLOBAL));
     assertEquals(List.of(segment(0, 3)), segments(batch, "a"));
+  }
+
+  /** HBase's sink drops a cell that is named like its own marker, and calls the hook for what is left. */
+  @Test
+  void anEntryWithoutAStampOfWhichTheSinkDroppedACellIsNotRecorded() {
+    UUID sender = new UUID(3, 4);
+    SinkBatch batch = new SinkBatch(true, false);
+    batch.add(unstamped(3, sender).toBuilder().setAssociatedCellCount(2).build(), Fixtures.put(Fixtures.GLOBAL));
+    batch.add(unstamped(5, sender), Fixtures.put(Fixtures.GLOBAL));
+    StreamId single = new StreamId("a", Ids.origin(sender.toString()), Ids.via(Ids.via(List.of(sender)), GLOBAL));
+    assertEquals(List.of(segment(4, 5)), segments(batch, single));
   }
 
   /** For a witness beside the trackers: what the stamps say is checked by what arrived. */
@@ -159,6 +170,16 @@ class SinkBatchTest {
     }
     applied.record(id).takeOver(new SegmentSet(), NOW + 10_000_000);
     assertEquals(1_000, applied.record(id).segments().size());
+  }
+
+  /** While the state table is away nothing merges them. */
+  @Test
+  void holesWithoutEndDoNotGrowARecordWithoutBound() {
+    AppliedSegments applied = new ObservedState(Fixtures.health(), () -> NOW).applied;
+    for (int i = 0; i < SegmentSet.MOST + 1_000; i++) {
+      applied.add(Fixtures.batch(Fixtures.entry("a", 2L * i + 1, 2L * i + 2)).streams(NOW), NOW);
+    }
+    assertTrue(applied.record(Fixtures.stream("a")).segments().size() <= SegmentSet.MOST);
   }
 
   /** As trackers of this version meet stamps of the next one: the entry is not known, and not taken for whole. */

@@ -9,20 +9,29 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
+import java.util.stream.Collectors;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.KeyValue;
 import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.client.RegionInfoBuilder;
 import org.apache.hadoop.hbase.ipc.HBaseRpcControllerImpl;
+import org.apache.hadoop.hbase.shaded.protobuf.ProtobufUtil;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.AdminService;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.GetServerInfoRequest;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.ReplicateWALEntryRequest;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.StopServerRequest;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.WALEntry;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.HBaseProtos;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.WALKey;
 import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.wal.WALEdit;
 import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
 import org.apache.hbase.thirdparty.com.google.protobuf.ServiceException;
 import org.junit.jupiter.api.Test;
@@ -55,6 +64,22 @@ class WitnessServiceTest {
 
   private static Cell cell(String family) {
     return new KeyValue(Bytes.toBytes("row"), Bytes.toBytes(family), Bytes.toBytes("q"), Bytes.toBytes("secret"));
+  }
+
+  private static Cell load(boolean isReplicated) {
+    WALProtos.BulkLoadDescriptor load = ProtobufUtil.toBulkLoadDescriptor(TableName.valueOf("ns:t"),
+        ByteString.copyFromUtf8("region"), Map.of(), Map.of(), 1, null, isReplicated);
+    RegionInfo region = RegionInfoBuilder.newBuilder(TableName.valueOf("ns:t")).build();
+    return WALEdit.createBulkLoadEvent(region, load).getCells().get(0);
+  }
+
+  /** HBase ships the marker of a load whose client does not want it to be replicated, and its sink skips the load. */
+  @Test
+  void aLoadThatTheSinkSkipsIsToldFromOthers() throws Exception {
+    List<WALEntry> entries = List.of(entry(3, 1), entry(4, 1));
+    Arrivals found = WitnessService.arrivals(entries, CellUtil.createCellScanner(List.of(load(true), load(false))));
+    assertEquals(Set.of(List.of("METAFAMILY"), List.of(WitnessService.LOCAL_LOAD)),
+        found.byKey().keySet().stream().map(key -> key.families).collect(Collectors.toSet()));
   }
 
   @Test
