@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from status_tool.printable import iso, printable_key
 from status_tool.rules.context import RunContext
-from status_tool.rules.segments import SINCE_MARGIN_MS, latest
+from status_tool.rules.segments import SINCE_MARGIN_MS
 from status_tool.rules.sides import LOCAL_POOL
 from status_tool.vocabulary.codes import CODES, Copy, repaired_by
 from status_tool.vocabulary.findings import Finding
@@ -49,11 +49,11 @@ def since_option(table: str | None, time_ms: int | None) -> str:
 def anew_option(table: str | None, time_ms: int | None, cut_ms: int | None = None) -> str:
     """Return the options that accept a table's past, and with it what has happened to the table on the slave by now.
 
-    With a `cut_ms`, they accept at least all writes up to FILE's cut.
+    With a `cut_ms`, they accept all writes up to FILE's cut: no later time is taken for a baseline of its streams, and
+    the event's is of the slave's clock.
     """
     name = "TABLE" if table is None else table
-    # The time is of the slave's clock, which may be behind the master's.
-    until_ms = None if time_ms is None else latest(time_ms, cut_ms)
+    until_ms = time_ms if time_ms is None or cut_ms is None else cut_ms
     return f"--forget {shlex.quote(name)} {since_option(name, until_ms)}"
 
 

@@ -115,8 +115,9 @@ REGIONS: dict[str, Code[Status]] = {
         "truncated: the region is gone from the master without split or merge: the table was truncated, dropped"
         " or recreated, which replication does not carry",
         advice="once `status-tool queues` shows that the peer is drained (entries of a table that is gone block it),"
-        " truncate the table on the slave likewise (hbase shell: `truncate`; `disable` and `drop` if the master has"
-        " dropped it), copy what the master has now, and accept the past with {anew}",
+        " and if it was meant, truncate the table on the slave likewise (hbase shell: `truncate`; `disable` and `drop`"
+        " if the master has dropped it), copy what the master has now, and accept the past with {anew}; if it was not"
+        " meant, the slave has the rows",
         repair=Copy.TABLE,
         is_by_hand=True,
     ),

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from status_tool.errors import StatusFileError, StatusToolError, UsageError
-from status_tool.runs.question import Question, SideFacts, question_of, shipped_by
+from status_tool.explain.advice import anew_option
+from status_tool.runs.question import Question, SideFacts, question_of, refuse_since, shipped_by
 from status_tool.vocabulary.header import SKEW_MS, Header
 from status_tool.vocabulary.outcome import HBaseOutcome, NotReplicated, Outcome
 from status_tool.vocabulary.schema import Row
@@ -329,6 +330,16 @@ def test_what_cannot_be_compared_is_refused(
 ) -> None:
     with pytest.raises(kind, match=message):
         question_of(master, slave, scope)
+
+
+@pytest.mark.parametrize("event_ms", [MASTER.cut_ms - 5, MASTER.cut_ms + 5])
+def test_the_options_that_accept_an_event_are_never_refused(event_ms: int) -> None:
+    """It may have happened after FILE's cut, or on a slave whose clock is ahead."""
+    option = anew_option("t", event_ms, MASTER.cut_ms)
+    told = re.fullmatch(r"--forget t --since t=(\d+)", option)
+    assert told is not None, option
+    assert int(told[1]) == MASTER.cut_ms
+    refuse_since(MASTER, Baseline(by_table={"t": int(told[1])}))
 
 
 @pytest.mark.parametrize(
