@@ -30,19 +30,19 @@ public final class GrowingSpoolFile {
   }
 
   public void append(List<StateRow> rows) throws IOException {
-    StringBuilder lines = new StringBuilder();
-    for (StateRow row : rows) {
-      lines.append(SpoolLine.terminated(row));
+    long bytes = 0;
+    for (StateRow row : rows) { // one by one: after a long outage all of them are much
+      byte[] line = SpoolLine.terminated(row).getBytes(StandardCharsets.UTF_8);
+      out.write(line);
+      bytes += line.length;
     }
-    byte[] bytes = lines.toString().getBytes(StandardCharsets.UTF_8);
-    out.write(bytes);
     if (flushes) {
       out.hflush();
     } else {
       out.close(); // a local or an erasure-coded file
     }
     // After the flush: a file whose every append failed counts as empty, whatever has reached a DataNode.
-    size += bytes.length;
+    size += bytes;
     first = first == 0 ? size : first;
   }
 

@@ -45,6 +45,7 @@ public final class HBaseStateStore implements StateStore, Closeable {
   private static final Logger LOG = LoggerFactory.getLogger(HBaseStateStore.class);
   private static final int MAX_ATTEMPTS = 3;
   private static final int CHUNK = 500;
+  private static final long CHUNK_BYTES = 4 << 20;
   private static final long RETRY_PAUSE_MS = 100;
   /** Grace period for the client's own time-out, whose exception is more informative than ours. */
   private static final long SLACK_MS = 500;
@@ -119,9 +120,23 @@ public final class HBaseStateStore implements StateStore, Closeable {
 
   @Override
   public void put(List<StateRow> rows) throws IOException {
-    for (int from = 0; from < rows.size(); from += CHUNK) {
-      await(putAsync(rows.subList(from, Math.min(rows.size(), from + CHUNK))));
+    for (int from = 0, to; from < rows.size(); from = to) {
+      to = chunkEnd(rows, from);
+      await(putAsync(rows.subList(from, to)));
     }
+  }
+
+  /** Returns where a request ends that begins at a row: what is sent has to arrive within one time-out. */
+  static int chunkEnd(List<StateRow> rows, int from) {
+    int most = Math.min(rows.size(), from + CHUNK);
+    int to = from + 1;
+    for (long bytes = rows.get(from).size(); to < most; to++) {
+      bytes += rows.get(to).size();
+      if (bytes > CHUNK_BYTES) {
+        break;
+      }
+    }
+    return to;
   }
 
   @Override

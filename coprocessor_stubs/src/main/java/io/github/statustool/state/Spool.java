@@ -94,18 +94,15 @@ public final class Spool implements TableMark.MarkFile {
     Path unfinished = new Path(folder(), name + UNFINISHED);
     fileSystem().mkdirs(folder());
     try (Writer out = new OutputStreamWriter(fileSystem().create(unfinished, true), StandardCharsets.UTF_8)) {
-      out.write(lines(rows));
+      for (StateRow row : rows) {
+        out.write(SpoolLine.terminated(row));
+      }
     }
     Path file = new Path(folder(), name);
     if (!fileSystem().rename(unfinished, file)) {
       throw new IOException("could not rename " + unfinished);
     }
     return file;
-  }
-
-  /** Returns rows as a file holds them. */
-  public static String lines(List<StateRow> rows) {
-    return rows.stream().map(SpoolLine::terminated).collect(Collectors.joining());
   }
 
   private String name(long origin, long now) {

@@ -46,6 +46,11 @@ public final class StateRow {
     return contents;
   }
 
+  /** Returns about how much is sent to write it, in bytes. */
+  int size() {
+    return columns.stream().mapToInt(column -> key.length + column.qualifier.length + column.value.length).sum();
+  }
+
   /** A cell of the row. */
   public static final class Column {
     public final byte[] qualifier;

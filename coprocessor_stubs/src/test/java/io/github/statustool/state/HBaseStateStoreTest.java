@@ -9,6 +9,8 @@ import io.github.statustool.state.StateTable.SegmentRow;
 import io.github.statustool.state.StateTable.ServerRow;
 import java.io.Closeable;
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -55,6 +57,24 @@ class HBaseStateStoreTest {
     List<Cell> cells = delete.getFamilyCellMap().get(StateTable.FAMILY);
     assertEquals(5, cells.get(0).getTimestamp());
     assertEquals(HConstants.LATEST_TIMESTAMP, cells.get(1).getTimestamp());
+  }
+
+  /** Columns of segments may be long after an outage. */
+  @Test
+  void aRequestIsBoundByItsRowsAndByItsBytes() {
+    List<StateRow> small = Collections.nCopies(1_200, new StateRow(new byte[9]).add(new byte[1], new byte[100], 1));
+    assertEquals(List.of(500, 1_000, 1_200), ends(small));
+    List<StateRow> large = Collections.nCopies(5, new StateRow(new byte[9]).add(new byte[1], new byte[1_500_000], 1));
+    assertEquals(List.of(2, 4, 5), ends(large));
+    assertEquals(List.of(1), ends(List.of(new StateRow(new byte[9]).add(new byte[1], new byte[9_000_000], 1))));
+  }
+
+  private static List<Integer> ends(List<StateRow> rows) {
+    List<Integer> ends = new ArrayList<>();
+    for (int from = 0; from < rows.size(); from = ends.get(ends.size() - 1)) {
+      ends.add(HBaseStateStore.chunkEnd(rows, from));
+    }
+    return ends;
   }
 
   @Test
