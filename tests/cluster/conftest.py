@@ -67,8 +67,9 @@ def pair(request: pytest.FixtureRequest, warm_spark: None) -> Iterator[Pair]:
 
 ONE_PAIR = "one_pair"
 LONGEST = (
-    *(ONE_PAIR, "topologies", "faults", "secure", "content", "witness", "spark_clusters", "verdicts"),
-    *("secure_client", "hidden_losses", "versions", "hdfs_files", "queues", "second_proof", "upgrade", "failover"),
+    *(ONE_PAIR, "topologies", "faults", "secure", "state_table_back", "setup", "content", "witness", "spark_clusters"),
+    *("verdicts", "secure_client", "hidden_losses", "versions", "hdfs_files", "queues", "second_proof", "upgrade"),
+    "failover",
 )
 """As many workers as `make test` has begin with the first ones."""
 
