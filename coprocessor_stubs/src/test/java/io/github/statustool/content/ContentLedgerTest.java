@@ -573,8 +573,8 @@ class ContentLedgerTest {
     assertEquals(5, only().open);
   }
 
-  @Test
-  void aSplitThatIsRecordedAfterTheRegionWasOpenedAgainIsNoticedAsWell() throws IOException {
+  /** The region is open there, as it was closed here; its opening was asked for before the split was recorded. */
+  private void recordASplitAfterTheRegionWasOpenedAgain() throws IOException {
     here.open(5, ONE);
     here.close(8);
     here.write();
@@ -583,6 +583,11 @@ class ContentLedgerTest {
     there.write();
     here.facts.parent(region.getEncodedName(), "t", "split", region.getRegionId(), 1_000);
     here.write();
+  }
+
+  @Test
+  void aSplitThatIsRecordedAfterTheRegionWasOpenedAgainIsNoticedAsWell() throws IOException {
+    recordASplitAfterTheRegionWasOpenedAgain();
     there.join();
     there.write();
     assertTrue(only().again > 0);
@@ -591,14 +596,7 @@ class ContentLedgerTest {
   /** The heads of its region come first, with the next flush. */
   @Test
   void aMarkerThatComesWhileATenureIsJoinedIsNotWrittenWithIt() throws IOException {
-    here.open(5, ONE);
-    here.close(8);
-    here.write();
-    there.open(9, ONE);
-    there.joiner.noteReturns(store);
-    there.write();
-    here.facts.parent(region.getEncodedName(), "t", "split", region.getRegionId(), 1_000);
-    here.write();
+    recordASplitAfterTheRegionWasOpenedAgain();
     store.beforeRows = () -> assertDoesNotThrow(() -> there.flush(12, "two"));
     there.join();
     assertTrue(stored().stream().noneMatch(tenure -> tenure.seq == 12));
