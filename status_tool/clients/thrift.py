@@ -61,6 +61,7 @@ _TRANSPORT_ERRORS = (TException, ProtocolError, OSError, EOFError)
 _hbase: Any = importlib.import_module("Hbase_thrift")  # generated when happybase is imported
 SERVER_ERRORS = (_hbase.IOError, _hbase.IllegalArgument, _hbase.AlreadyExists)
 """Errors that HBase itself answers with, such as that a user lacks a right."""
+_READ_ERRORS = (*SERVER_ERRORS, *_TRANSPORT_ERRORS, ConnectionFailed)
 
 
 def connect(endpoint: ThriftEndpoint, service: Any = _hbase.Hbase) -> happybase.Connection:
@@ -279,6 +280,22 @@ def check_and_put(
     return bool(client.client.checkAndPut(table.encode(), row, column, known, change, {}))
 
 
+def get(endpoint: ThriftEndpoint, table: str, row: bytes) -> Cells:
+    """Return a row, empty if there is none: for a fifth of what a scan costs the servers.
+
+    Raises `ConnectionFailed` after `SCAN_ATTEMPTS` tries.
+    """
+    tries = 0
+    while True:
+        try:
+            with contextlib.closing(connect(endpoint)) as client:
+                cells: Cells = client.table(table).row(row, include_timestamp=True)
+                return cells
+        except _READ_ERRORS as error:
+            tries += 1
+            _pause_or_raise(endpoint, table, error, tries)
+
+
 def scan(
     endpoint: ThriftEndpoint,
     table: str,
@@ -338,11 +355,9 @@ class _Scan:
                 if not self.endpoint.http or (has_ended and not found):
                     return
                 has_ended = not found
-            except (*SERVER_ERRORS, *_TRANSPORT_ERRORS, ConnectionFailed) as error:
+            except _READ_ERRORS as error:
                 tries += 1
-                if tries >= SCAN_ATTEMPTS or _is_final(error):
-                    raise _scan_failed(self.endpoint, self.table, error) from None
-                time.sleep(0.2 * 2**tries)
+                _pause_or_raise(self.endpoint, self.table, error, tries)
 
     def _behind(self, row: bytes) -> bytes:
         """Return where the scan goes on behind a row."""
@@ -423,6 +438,13 @@ def _is_final(error: BaseException) -> bool:
     """Return True if a retry is pointless, as the table does not exist or the connection failed for good."""
     text = _message(error)
     return "TableNotFound" in text or "was not found" in text or isinstance(error, ConnectionFailed)
+
+
+def _pause_or_raise(endpoint: ThriftEndpoint, table: str, error: BaseException, tries: int) -> None:
+    """Wait before the next try; raises `ConnectionFailed` after the last one, or where another one is pointless."""
+    if tries >= SCAN_ATTEMPTS or _is_final(error):
+        raise _scan_failed(endpoint, table, error) from None
+    time.sleep(0.2 * 2**tries)
 
 
 def _scan_failed(endpoint: ThriftEndpoint, table: str, error: BaseException) -> ConnectionFailed:

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from status_tool.clients.config import ThriftEndpoint
 from status_tool.clients.named_table import NamedTable
-from status_tool.clients.thrift import SERVER_ERRORS, Cells, cells_of, connection, scan, scan_pages
+from status_tool.clients.thrift import SERVER_ERRORS, Cells, cells_of, connection, get, scan, scan_pages
 from status_tool.errors import ConnectionFailed
 from status_tool.printable import few
 from status_tool.rules.custody import Place, Places, unattended_rows
@@ -55,8 +55,6 @@ from status_tool.vocabulary.state_rows import (
 
 _HEX = "0123456789abcdef"
 _FAMILIES = {"families": map_of(object_of({}))}
-_BARRIER_END = b"c"
-_COVERAGE_END = b"d"
 TableEvents = Mapping[str, Mapping[str, Any]]
 """By table: `codec.table_events`."""
 NOTICED_S = 15
@@ -70,20 +68,20 @@ MOST_LOOKED_AT = 1_000
 
 @dataclass(frozen=True, slots=True)
 class KeyRange:
-    """A part of the state table: a row type and the first hex digit of the regions."""
+    """A part of the state table: a row type and the first hex digits of the regions, which follow each other."""
 
     type: str
-    digit: str
+    digits: str
 
     @property
     def start(self) -> bytes:
         """First key of the range."""
-        return f"{self.type}{self.digit}".encode()
+        return f"{self.type}{self.digits[0]}".encode()
 
     @property
     def stop(self) -> bytes:
         """First key behind the range."""
-        return self.start[:-1] + bytes([self.start[-1] + 1])
+        return self.type.encode() + bytes([ord(self.digits[-1]) + 1])
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,7 @@ class StateTableSource(Source):
         """Divide the table by the regions' first hex digits. Region names are hashes, so the parts are even."""
         step = self.digits_per_partition
         groups = [_HEX[i : i + step] for i in range(0, len(_HEX), step)]
-        return [tuple(KeyRange(kind, digit) for kind in self.types for digit in digits) for digits in groups]
+        return [tuple(KeyRange(kind, digits) for kind in self.types) for digits in groups]
 
     def read(self, partition: tuple[KeyRange, ...]) -> Iterator[pa.RecordBatch]:
         """Yield one partition's rows; raises `ConnectionFailed` if they do not belong together.
@@ -165,12 +163,14 @@ class StateTableSource(Source):
         if self.places is None:
             yield from codec.contents(rows, self.existing)
             return
-        waiting = self.places.beginning_with(span.digit)
-        # `attended` takes regions out of `waiting` while `contents` reads the rows, so the looks below come after the
-        # last row.
-        yield from codec.contents(codec.attended(rows, self.places, waiting), keeping=self.keeping)
-        self._look_again(self.places, waiting)
-        yield from unattended_rows(waiting)
+        # Only a sixteenth of the regions is unpacked at a time.
+        for digit, some in _by_digit(rows, span.digits):
+            waiting = self.places.beginning_with(digit)
+            # `attended` takes regions out of `waiting` while `contents` reads the rows, so the looks below come after
+            # the last row.
+            yield from codec.contents(codec.attended(some, self.places, waiting), keeping=self.keeping)
+            self._look_again(self.places, waiting)
+            yield from unattended_rows(waiting)
 
     def _look_again(self, places: Places, waiting: dict[str, Place]) -> None:
         """Take regions out of `waiting` that moved a moment ago, so that their openings are written by now."""
@@ -185,6 +185,20 @@ class StateTableSource(Source):
             # Nothing leaves `waiting` unless the generator is read to its end.
             for _row in codec.attended(rows, places, waiting):
                 pass
+
+
+def _by_digit(rows: Iterable[tuple[bytes, Cells]], digits: str) -> Iterator[tuple[str, Iterable[tuple[bytes, Cells]]]]:
+    """Yield each digit with the rows of the regions that begin with it, in the order of both; none is left out."""
+    parts = groupby(rows, key=lambda row: chr(row[0][1]))
+    found = next(parts, None)
+    for digit in digits:
+        while found is not None and found[0] < digit:
+            found = next(parts, None)
+        if found is not None and found[0] == digit:
+            yield digit, found[1]
+            found = next(parts, None)
+        else:
+            yield digit, ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +222,7 @@ class Generation:
 
 def generation(endpoint: ThriftEndpoint, table: str) -> Generation:
     """Read the generation of a state table as it is now."""
-    rows = dict(scan(endpoint, table, BarrierRow.KEY, _COVERAGE_END))
-    barrier, coverage = rows.get(BarrierRow.KEY, {}), rows.get(CoverageRow.KEY, {})
+    barrier, coverage = get(endpoint, table, BarrierRow.KEY), get(endpoint, table, CoverageRow.KEY)
     _, keys = codec.marked_regions(coverage)
     if not keys:
         return generation_of(barrier, coverage, {})
@@ -442,10 +455,9 @@ class StateTable(NamedTable):
 
         The later token has replaced ours in the row, so ours may never be echoed.
         """
-        for _, cells in scan(self.endpoint, self.name, BarrierRow.KEY, _BARRIER_END):
-            token, written_ms = cells.get(column(BarrierRow.TOKEN), (b"", 0))
-            if token and written_ms >= barrier.moment_ms:
-                barrier.accepted.add(token)
+        token, written_ms = get(self.endpoint, self.name, BarrierRow.KEY).get(column(BarrierRow.TOKEN), (b"", 0))
+        if token and written_ms >= barrier.moment_ms:
+            barrier.accepted.add(token)
 
     def descriptors(self, barrier: Barrier, spooled: Sequence[tuple[bytes, Cells]] = ()) -> Descriptors:
         """Read servers, table descriptors of this barrier, coverage and shutdown time."""

@@ -43,7 +43,7 @@ from status_tool.vocabulary.verdicts import Verdict
 from tests.judgement import verify_rows
 from tests.simulation.store import Store
 from tests.unit.test_evidence_reference import MASTER, OURS, SLAVE, THEIRS, check, described
-from tests.unit.test_sources import int64
+from tests.unit.test_sources import int64, read_by
 
 MASTER_ID = "00000000-0000-4000-8000-000000000001"
 ONE, OTHER = "00000000-0000-4000-8000-000000000002", "00000000-0000-4000-8000-000000000003"
@@ -386,8 +386,8 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Table:
         [{"kind": "queue", "name": None, "detail": json.dumps(summary)}],
         [],
     )
-    for module in (pruner, state_table):
-        monkeypatch.setattr(module, "scan", scanned)
+    monkeypatch.setattr(pruner, "scan", scanned)
+    read_by(monkeypatch, scanned)
     monkeypatch.setattr(pruner, "StateTable", lambda *_: table)
     monkeypatch.setattr(pruner, "ZooKeeper", Zoo)
     monkeypatch.setattr(pruner, "queue_rows", lambda *_: queued)
@@ -566,10 +566,7 @@ def test_where_the_peers_are_not_in_zookeeper_nothing_goes(here: Table, tmp_path
 def test_a_table_that_is_pruned_while_it_is_read_is_no_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
     """The marks were read before, so that the heads that went since would be missed by nobody."""
     rows: dict[bytes, Cells] = {b"b": {b"t:i": (b"table", 1), b"t:p": (b"first", 1)}}
-    monkeypatch.setattr(
-        state_table, "scan", lambda _e, _t, start, stop: iter([r for r in rows.items() if start <= r[0] < stop])
-    )
-    monkeypatch.setattr(state_table, "scan_pages", lambda *_: iter(()))
+    read_by(monkeypatch, lambda _e, _t, start, stop: iter([r for r in rows.items() if start <= r[0] < stop]))
     table = StateTable(ThriftEndpoint("h", 1), "t")
     rows[b"pns:t"] = {b"t:w" + ONE_BYTES: (int64(9), 9)}
     rows[b"d"] = {b"t:p" + MASTER_ID.encode(): (int64(8), 8), b"t:s": (int64(7), 7)}

@@ -134,6 +134,10 @@ class Cluster:
         rows = sorted(self.tables[table].items())
         return iter([(key, dict(cells)) for key, cells in rows if start <= key and (stop is None or key < stop)])
 
+    def get(self, endpoint: object, table: str, row: bytes) -> Cells:
+        """As `clients.thrift` does."""
+        return dict(self.scan(endpoint, table, row, row + b"\0")).get(row, {})
+
     def pages(self, *place: Any) -> Iterator[list[StoredRow]]:
         """As `clients.thrift` does."""
         yield from ([stored(row)] for row in self.scan(*place))
@@ -198,6 +202,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
         monkeypatch.setattr(module, "scan", made.scan)
         monkeypatch.setattr(module, "scan_pages", made.pages)
         monkeypatch.setattr(module, "connection", made.connection)
+    monkeypatch.setattr(state_table, "get", made.get)
     monkeypatch.setattr("status_tool.clients.named_table.connection", made.connection)
     monkeypatch.setattr(snapshot, "time", made)
     monkeypatch.setattr(state_table, "LOOKS_AGAIN", 0)

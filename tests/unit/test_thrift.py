@@ -29,7 +29,7 @@ from thriftpy2.transport import (
 from status_tool.clients import thrift
 from status_tool.clients.config import Settings, ThriftEndpoint
 from status_tool.clients.sitefiles import SiteConfig
-from status_tool.clients.thrift import cells_of, connection, scan, scan_pages
+from status_tool.clients.thrift import cells_of, connection, get, scan, scan_pages
 from status_tool.clients.tls import read_trust
 from status_tool.errors import ConnectionFailed
 from status_tool.vocabulary.names import META
@@ -82,6 +82,13 @@ class Handler:
         if self.idle:
             self.idle, self._positions = False, dict.fromkeys(self._positions, min(self.rows, start + 2 * most))
         return found
+
+    def getRowWithColumns(self, name: bytes, row: bytes, columns: Any, attributes: Any) -> list[Any]:
+        self.calls.append("row")
+        if self.calls.count("row") in self.breaks:
+            raise hbase.IOError(message="region is moving")
+        cells = {b"t:q": hbase.TCell(value=b"v", timestamp=7)}
+        return [hbase.TRowResult(row=row, columns=cells)] if row < _key(self.rows) else []
 
     def scannerClose(self, scanner: int) -> None:
         self.calls.append("close")
@@ -225,6 +232,21 @@ def test_a_server_that_goes_on_failing(
     with pytest.raises(ConnectionFailed, match=r"cannot read table t .*lease expired"):
         list(scan(serve(), "t", b"", None))
     assert handler.calls.count("rows") == thrift.SCAN_ATTEMPTS
+
+
+def test_a_row_is_read_again_after_an_error(
+    serve: Callable[..., ThriftEndpoint], handler: Handler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As often as a scan; a row that is not there is empty."""
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    handler.rows, handler.breaks, endpoint = 1, [1, 2], serve()
+    assert get(endpoint, "t", _key(0)) == {b"t:q": (b"v", 7)}
+    assert get(endpoint, "t", _key(1)) == {}
+    assert handler.calls == ["row"] * 4
+    handler.breaks = list(range(1, 100))
+    with pytest.raises(ConnectionFailed, match=r"cannot read table t .*region is moving"):
+        get(endpoint, "t", _key(0))
+    assert len(handler.calls) == 4 + thrift.SCAN_ATTEMPTS
 
 
 @pytest.mark.parametrize(("start", "stop", "restarts"), [(_key(5), None, 1), (b"", None, 2), (b"", _key(3), 0)])
