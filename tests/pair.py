@@ -200,7 +200,7 @@ def move_table(cluster: Cluster, table: str, server_name: str) -> None:
             cluster.admin.move(encoded, server_name)
         return not elsewhere
 
-    wait_until(moved, 90, f"{table} is served by {server_name}", interval=3)
+    wait_until(moved, 90, f"{table} is served by {server_name}", interval=0.3)
 
 
 def start_pair(lab: Lab, master: ClusterSpec | None = None, slave: ClusterSpec | None = None) -> Pair:

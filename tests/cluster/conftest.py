@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
+from status_tool.digests import compare
 from status_tool.spark.session import spark_session
 from tests.lab.lab import Lab
 from tests.lab.ports import Ports
@@ -29,6 +30,19 @@ def _coarse_timers() -> None:
     of the CPU of all servers of the tests.
     """
     ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, ctypes.c_ulong(TIMER_SLACK_NS))
+
+
+SETTLE_S = compare.SETTLE_S
+"""How long a user's run holds rows unchanged that differ."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _differences_settle_soon() -> Iterator[None]:
+    """Report a difference that has not changed for two seconds; `SETTLE_S` is shown by a test of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compare, "SETTLE_S", 2.0)
+        patch.setattr(compare, "PAUSE_S", 0.25)
+        yield
 
 
 @pytest.fixture(scope="session")

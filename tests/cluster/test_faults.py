@@ -27,7 +27,7 @@ from status_tool.sources.spool import read_spool
 from status_tool.sources.state_table import StateTable, StateTableSource
 from status_tool.vocabulary.ids import origin_id
 from tests.cluster.test_verdicts import assert_complete, dump
-from tests.lab.cluster import Cluster
+from tests.lab.cluster import Cluster, start_together
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
 from tests.pair import PEER, STATE_TABLE, Pair, move_table, start_pair, tool_here, tracked_spec
@@ -42,8 +42,8 @@ def fragile(warm_spark: None) -> Iterator[Pair]:
         # With ten minutes between flushes, whatever is in the table is there by barrier, write-through or stop.
         slow = {
             "hbase.replicationtable.updateperiod": "600000",
-            "hbase.replicationtable.barrierpoll": "3000",
-            "hbase.replicationtable.sweep": "5000",
+            "hbase.replicationtable.barrierpoll": "1000",
+            "hbase.replicationtable.sweep": "2000",
         }
         yield start_pair(lab, tracked_spec("master", site=slow), tracked_spec("slave"))
 
@@ -54,7 +54,7 @@ def test_without_waiting_it_is_unverifiable_rather_than_wrong(fragile: Pair, sta
     fragile.master.admin.put_rows("nowait", "f", 10)
     fragile.wait_same("nowait")
     exit_codes = set()
-    for _ in range(10):  # a server polls every three seconds here, and may do so in this very moment
+    for _ in range(10):  # a server polls once a second, and may do so in this very moment
         written = fragile.write_master(status, "--table", "nowait", "--wait", "0")
         settled = "has not flushed past the cut" not in written.stderr
         result = fragile.check(status, "--table", "nowait")
@@ -103,11 +103,7 @@ def test_killed_while_the_state_table_is_away(fragile: Pair, status: Path) -> No
         wait_until(lambda: _put(fragile, "dark3", rows) and _spooled_ends(fragile.slave), 60, "a copy in the spool")
         for _ in range(40):
             _put(fragile, "dark3", rows)
-        for server in fragile.slave.region_servers:
-            server.kill9()
-        for server in fragile.slave.region_servers:
-            server.start()
-        fragile.slave.wait_ready()
+        crash_all(fragile.slave)
     finally:
         fragile.slave.admin.enable_table(STATE_TABLE)
     fragile.wait_same("dark3", timeout=60)
@@ -122,15 +118,19 @@ def test_killed_between_two_flushes(fragile: Pair, status: Path) -> None:
     record_openings(fragile, status)
     rows = count()
     wait_until(lambda: _put(fragile, "between", rows) and _spooled_ends(fragile.slave), 60, "a record in the spool")
-    for server in fragile.slave.region_servers:
-        server.kill9()
-    for server in fragile.slave.region_servers:
-        server.start()
-    fragile.slave.wait_ready()
+    crash_all(fragile.slave)
     fragile.wait_same("between", timeout=60)
     fragile.write_master(status, "--table", "between")
     assert_complete(fragile.check(status, "--table", "between", "--wait", "120"))
     wait_until(lambda: not _spooled_ends(fragile.slave), 60, "the spool to be read by another tracker")
+
+
+def crash_all(cluster: Cluster) -> None:
+    """Kill all region servers, and start them again."""
+    for server in cluster.region_servers:
+        cluster.crash(server)
+    start_together(cluster.region_servers)
+    cluster.wait_ready()
 
 
 def _put(pair: Pair, table: str, rows: Iterator[int]) -> bool:
@@ -171,7 +171,7 @@ def test_slave_region_server_killed_under_load(fragile: Pair, status: Path) -> N
     fragile.create_table("slavekill", {"f": 1}, [b"load00000200"])
     load = fragile.master.admin.load_start("slavekill", "f", 200)
     time.sleep(2)
-    fragile.slave.region_servers[0].kill9()
+    fragile.slave.crash(fragile.slave.region_servers[0])
     time.sleep(3)
     fragile.slave.region_servers[0].start()
     assert fragile.master.admin.load_stop(load) > 100
@@ -304,45 +304,6 @@ def test_region_server_that_dies_in_its_start(fragile: Pair, status: Path) -> No
     wait_for_a_sweep(fragile.master)
     assert coverage(fragile.master) == before
     assert_complete(fragile.verdict(status, "unmoved", "--wait", "60"))
-
-
-def test_master_region_server_killed_before_its_flush(fragile: Pair, status: Path) -> None:
-    """Its last heads are lost with it: unverifiable while its queue waits, and later unless the queues settle it."""
-    fragile.create_table("crash", {"f": 1})
-    record_openings(fragile, status)
-    (region,) = fragile.master.admin.regions("crash")
-    victim = next(s for s in fragile.master.region_servers if s.running and s.server_name == region.server)
-    fragile.master.admin.put_rows("crash", "f", 10)
-    fragile.wait_same("crash")
-    fragile.master.admin.disable_peer(PEER)
-    try:
-        fragile.master.admin.put_rows("crash", "f", 10, start=10)
-        killed = victim.server_name
-        fragile.master.crash(victim)
-        wait_until(lambda: killed not in fragile.master.admin.live_servers(), 60, "the master has noticed")
-        wait_until(lambda: len(fragile.master.admin.rows("crash")) == 20, 120, "the region is served again")
-        result = fragile.verdict(status, "crash", "--wait", "3")
-        assert result.exit_code == 3, result
-        problem = next(p for p in result.json["problems"] if p["origin"] == killed)
-        assert "final flush" in problem["detail"]
-        assert "left to ship" in problem["detail"]
-    finally:
-        fragile.master.admin.enable_peer(PEER)
-    fragile.wait_same("crash", timeout=180)
-    fragile.wait_drained()
-    result = fragile.verdict(status, "crash", "--wait", "20")
-    # The queues are empty. They prove something only if the peer, which the HBase master wrote anew when it started
-    # along with these servers, had been in force for a minute before the last flush of the killed one: that depends on
-    # how long the tests before took (`test_queues.py` has both cases for themselves).
-    if result.exit_code == 0:
-        assert any(killed in notice for notice in result.json["notices"]), result
-        return
-    assert result.exit_code == 3, result
-    problems = [problem for problem in result.json["problems"] if problem["origin"] == killed]
-    # Of the run, and of the stream if its head had been written.
-    assert {problem["code"] for problem in problems} | {"unsettled"} == {"origin", "unsettled"}, result
-    for words in ("nothing of it is in a queue", "written anew"):
-        assert all(words in problem["detail"] for problem in problems), result
 
 
 def test_server_without_the_tracker(fragile: Pair, status: Path) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from status_tool.clients import patience
 from status_tool.clients.config import Settings
 from status_tool.clients.hdfs_native import RpcEndpoint, native_hdfs, no_process_left, rpc_endpoint_of
 from status_tool.clients.sitefiles import load_site
@@ -171,6 +172,7 @@ def test_open_changed_and_unreadable_files(
     hdfs: tuple[Cluster, Cluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """None is fine, none is a mismatch: exit 3, each with its reason."""
+    monkeypatch.setattr(patience, "SETTLING_S", 2.0)
     master, slave = (cluster.admin for cluster in hdfs)
     layout: dict[str, Any] = {"block_size": BLOCK, "bytes_per_checksum": 512, "checksum_type": "CRC32C"}
     for admin in (master, slave):
@@ -359,7 +361,7 @@ def both(cluster: Cluster, user: str, *roots: str, **options: Any) -> tuple[list
     return read(web, roots, **options), read(rpc, roots, **options)
 
 
-def test_every_kind_of_file(hdfs: tuple[Cluster, Cluster]) -> None:
+def test_every_kind_of_file(hdfs: tuple[Cluster, Cluster], monkeypatch: pytest.MonkeyPatch) -> None:
     """Names, sizes around blocks, links, empty folders, snapshots, encryption, erasure coding, open and unreadable."""
     admin = hdfs[0].admin
     for folder in ("zone", "coded", "hollow", "closed", "kept"):
@@ -399,6 +401,7 @@ def test_every_kind_of_file(hdfs: tuple[Cluster, Cluster]) -> None:
     finally:
         admin.hdfs_close("/all/open")
     lose_blocks(hdfs[0], b"this is lost")
+    monkeypatch.setattr(patience, "SETTLING_S", 2.0)
     for row, _ in both(hdfs[0], "lab", "/all/lost"):
         assert row["state"] == "unreadable"
         assert "Fail to get block" in row["detail"]

@@ -74,7 +74,7 @@ def test_both_agree_under_load_and_after_crashes(pair: Pair, witness: Witness, s
     for load in loads:
         pair.master.admin.load_stop(load)
     pair.master.region_servers[0].start()
-    pair.slave.region_servers[0].kill9()
+    pair.slave.crash(pair.slave.region_servers[0])
     pair.slave.region_servers[0].start()
     pair.wait_same("loaded", ["f", "g"])
     assert not [words for result in looked for words in result.contradictions]
@@ -117,6 +117,6 @@ def test_a_loss_is_a_gap_by_both(pair: Pair, witness: Witness, status: Path) -> 
     pair.create_table("holed", {"f": 1})
     pair.master.admin.put_rows("holed", "f", 5)
     pair.lose("holed")
-    result = checked(pair, witness, status, "holed", "--wait", "20")
+    result = checked(pair, witness, status, "holed", "--wait", "3")
     assert (result.exit_code, result.contradictions) == (1, []), result
     assert "gap" in {problem["kind"] for problem in result.json["problems"]}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.cluster import Cluster
+from tests.lab.cluster import Cluster, start_together, stop_together
 from tests.lab.errors import AdminError
 from tests.lab.waiting import wait_until
 from tests.pair import PEER, STATE_TABLE, Pair, Result, tool_here
@@ -36,11 +36,9 @@ def restore(cluster: Cluster, tables: Sequence[str], *, restart: bool = False) -
 
 def restart_servers(cluster: Cluster, meanwhile: Callable[[], object] = lambda: None) -> None:
     """All region servers are stopped before any is started."""
-    for server in cluster.region_servers:
-        server.stop()
+    stop_together(cluster.region_servers)
     meanwhile()
-    for server in cluster.region_servers:
-        server.start()
+    start_together(cluster.region_servers)
 
 
 def clone(cluster: Cluster) -> None:
@@ -132,8 +130,8 @@ def test_segments_that_are_lost(pair: Pair, status: Path) -> None:
 
 @pytest.mark.parametrize(
     "order",
-    [("data", STATE_TABLE, "data2"), (STATE_TABLE,), ("data",)],
-    ids=["state between", "state alone", "all but the state"],
+    [("data", STATE_TABLE, "data2"), (STATE_TABLE,)],
+    ids=["state between", "state alone"],
 )
 def test_nightly_snapshots_restored_on_the_slave(pair: Pair, tmp_path: Path, order: tuple[str, ...]) -> None:
     """The state table's snapshot is the newest and says of the tables what their own do not contain.
@@ -158,11 +156,10 @@ def test_nightly_snapshots_restored_on_the_slave(pair: Pair, tmp_path: Path, ord
     time.sleep(FLUSH_S)  # without a flush in between nothing that a tracker wrote would be lost
     restore(pair.slave, [names.get(name, name) for name in order])
     slave.delete_snapshot(f"nightly-{STATE_TABLE}")
-    wanted = {"slave-state-lost"} if STATE_TABLE in order else {"slave-changed"}
     for table, file in files.items():
         result = pair.check(file, "--table", table)
         assert result.exit_code in (1, 3), result
-        assert wanted <= result.codes, result
+        assert "slave-state-lost" in result.codes, result
     for table, file in files.items():
         result = by_rows(pair, file, table)
         assert result.exit_code == (0 if order == (STATE_TABLE,) else 1), result

@@ -276,7 +276,7 @@ def test_a_peer_that_filters_families(three: Three, status: Path) -> None:
     time.sleep(2)
     written("wide")
     arrived("wide")
-    result = checked("--wait", "10", to=["parts"])
+    result = checked("--wait", "3", to=["parts"])
     assert result.exit_code == 1, result
     problems = result.json["problems"]
     assert [problem["kind"] for problem in problems] == ["gap", "gap"], result

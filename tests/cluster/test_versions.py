@@ -131,7 +131,7 @@ def _by_a_witness(lab: Lab, pair: Pair, folder: Path, patch: pytest.MonkeyPatch)
             assert_witnessed(pair.check(file, "--table", table, "--wait", "30"))
         pair.lose(table)
         assert write_from(pair, [witness.address], file).exit_code == 0
-        holed = pair.check(file, "--table", table, "--wait", "20")
+        holed = pair.check(file, "--table", table, "--wait", "3")
         assert (holed.exit_code, holed.json["hbase"]["regions"]["gap"]) == (1, 1), holed
         pair.master.admin.remove_peer(WITNESS_PEER)
     finally:

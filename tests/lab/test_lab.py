@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -24,8 +25,10 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 def test_two_labs_at_once_and_nothing_left() -> None:
     with Lab() as one, Lab() as other:
-        one.cluster("same", region_servers=1, thrift=False)
-        cluster = other.cluster("same", region_servers=1)
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(one.cluster, "same", region_servers=1, thrift=False)
+            cluster = other.cluster("same", region_servers=1)
+            first.result()
         pids = [*one.pids(), *other.pids()]
         assert len(pids) == 6 + 7  # ZooKeeper, NameNode, DataNode, master, region server, admin; Thrift
         one.close()

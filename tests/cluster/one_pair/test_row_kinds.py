@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from status_tool.digests import compare
 from status_tool.digests.families import HORIZON_MS
+from status_tool.runs import compare_rows
 from status_tool.sources.state_table import now_ms
+from tests.cluster.conftest import SETTLE_S
 from tests.cluster.one_pair.test_rows import compared, regions, rows, settled, thrift
 from tests.lab.cluster import Cluster
 from tests.lab.waiting import wait_until
@@ -198,11 +201,15 @@ def overwriting(pair: Pair, table: str) -> Iterator[Callable[[], int]]:
         writer.join()
 
 
-def test_under_load_what_differs_is_told_from_what_changes(pair: Pair, status: Path) -> None:
+def test_under_load_what_differs_is_told_from_what_changes(
+    pair: Pair, status: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Other rows of the table are written and shipped all the while: they change, and only the tampered one differs.
 
     So it does for `run -i`, which waits until what was written before has left the queues, though these never empty.
     """
+    monkeypatch.setattr(compare, "SETTLE_S", SETTLE_S)
+    monkeypatch.setattr(compare_rows, "CHANGING_S", 8.0)
     pair.create_table("busy", {"f": 1}, [b"row"])
     pair.master.admin.put_rows("busy", "f", 500)
     pair.wait_same("busy")

@@ -13,6 +13,7 @@ import happybase
 import pytest
 
 from status_tool.rules.kept_proofs import MARGIN_MS
+from status_tool.runs import compare_rows
 from tests.lab.cluster import Cluster
 from tests.lab.waiting import wait_until
 from tests.pair import PEER, Pair, Result, tool_here
@@ -242,8 +243,9 @@ def test_every_run_samples(pair: Pair, status: Path) -> None:
     assert (refused.exit_code, "FILE holds no samples" in refused.stderr) == (2, True), refused
 
 
-def test_many_tables_are_asked_at_once(pair: Pair, status: Path) -> None:
+def test_many_tables_are_asked_at_once(pair: Pair, status: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the master's rows and by FILE's digests: those that are equal, and the one that is not, are told apart."""
+    monkeypatch.setattr(compare_rows, "DRAIN_S", 2.0)
     names = [f"many{number}" for number in range(6)]
     for name in names:
         pair.create_table(name, {"f": 1}, [b"row00000010"])
@@ -266,8 +268,11 @@ def test_many_tables_are_asked_at_once(pair: Pair, status: Path) -> None:
     assert any(notice.startswith("100 rows of 5 tables compared") for notice in document["notices"])
 
 
-def test_rows_of_which_more_waits_in_a_queue_are_not_compared(pair: Pair, status: Path) -> None:
+def test_rows_of_which_more_waits_in_a_queue_are_not_compared(
+    pair: Pair, status: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They could be equal now and differ once it is shipped."""
+    monkeypatch.setattr(compare_rows, "DRAIN_S", 2.0)
     pair.create_table("waiting", {"f": 1})
     pair.master.admin.put_rows("waiting", "f", 10)
     pair.wait_same("waiting")
@@ -292,7 +297,7 @@ def test_the_wrong_master_is_refused(pair: Pair, status: Path) -> None:
     assert "Traceback" not in result.stderr
 
 
-def test_the_master_is_gone_and_file_has_the_digests(pair: Pair, status: Path) -> None:
+def test_the_master_is_gone_and_file_has_the_digests(pair: Pair, status: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bulk load beside the streams: FILE's digests prove that it is there, and see that a value was changed."""
     pair.create_table("filed", {"f": 1}, [b"row00000030"], [b"row00000010"])
     pair.master.admin.put_rows("filed", "f", 60)
@@ -319,6 +324,7 @@ def test_the_master_is_gone_and_file_has_the_digests(pair: Pair, status: Path) -
     assert (result.exit_code, result.json["hbase"]["evidence"]) == (0, "rows"), result
     with thrift(pair.slave) as theirs:
         theirs.table("filed").put(loaded, {column: b"other"}, timestamp=loaded_ms)
+    monkeypatch.setattr(compare_rows, "DRAIN_S", 2.0)
     result = pair.check(status, "--table", "filed", "--rows=all")
     assert result.exit_code == 3, result
     (problem,) = (p for p in result.json["problems"] if p["code"] == "not-compared")
