@@ -48,7 +48,7 @@ _ENDPOINTS: Mapping[str, tuple[str, ...]] = {
     "master_conf": ("master_zookeeper", "master_thrift"),
 }
 """By the parameter that names a cluster by its site files, those that go before these files. The first names a cluster,
-too: one that a file sets, and site files that are named elsewhere, may be of two clusters.
+too: settings of a file that names one either way, and site files that are named elsewhere, may be of two clusters.
 """
 
 
@@ -114,7 +114,7 @@ def read_defaults(profile: str | None) -> Defaults:
 def _of_another_cluster(settings: Collection[str], given: Collection[str]) -> Iterator[str]:
     """Yield the endpoints of a cluster that settings name, where those that are given name one by its site files."""
     for folders, endpoints in _ENDPOINTS.items():
-        if folders in given and endpoints[0] in settings:
+        if folders in given and (folders in settings or endpoints[0] in settings):
             yield from endpoints
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +15,8 @@ from status_tool.cli.run_options import IDENTITY, with_options
 from status_tool.errors import ConfigurationError, UsageError
 
 if TYPE_CHECKING:
-    from status_tool.explain.role_change import Move
+    from status_tool.clients.config import Settings
+    from status_tool.explain.role_change import Move, Place
 
 
 @with_options("as_json", *IDENTITY)
@@ -39,7 +41,8 @@ def switchover(
     chosen_names("--to", [target], clusters)
     if source == target:
         raise UsageError(f"--from and --to are both {source}: a change of roles has two clusters")
-    stations, options = [], dict[str, str]()
+    stations = []
+    where: dict[str, Place] = {}
     for one in clusters:
         if one.settings is None:
             raise UsageError(f"--cluster {one.name}: switchover reads live clusters: name its site files (DIR)")
@@ -55,11 +58,23 @@ def switchover(
                 "not known: for a cluster that is lost, `status-tool paths` says whom to promote"
             )
         stations.append(station)
-        options[one.name] = next((str(folder) for folder in one.settings.site.folders), "DIR")
-    steps = switch_steps(stations, source, target, options)
+        where[one.name] = _place(one.settings)
+    # Without --cluster, `[clusters.NAME]` names them to `paths` as well.
+    paths = shlex.join(["status-tool", "paths", *(f"--cluster={one}" for one in cluster or ())])
+    steps = switch_steps(stations, source, target, where, paths)
     document = {"from": source, "to": target, "steps": [asdict(step) for step in steps]}
     print_answer(document, _lines(source, target, steps), as_json=as_json)
     return 0
+
+
+def _place(settings: Settings) -> Place:
+    from status_tool.explain.role_change import Place
+
+    table = [f"--conf-dir={folder}" for folder in settings.site.folders]
+    table += [f"--thrift={settings.thrift_option}"] if settings.thrift_option else []
+    cluster = [f"--zookeeper={settings.zookeeper_option}"] if settings.zookeeper_option else []
+    cluster += [f"--webhdfs={url}" for url in settings.webhdfs_option]
+    return Place(shlex.join(table), shlex.join(table + cluster))
 
 
 def _lines(source: str, target: str, steps: Sequence[Move]) -> Iterator[str]:

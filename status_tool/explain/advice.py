@@ -159,7 +159,7 @@ def _repair(finding: Finding, context: RunContext) -> str:
         )
     commands = repair_of(finding, context)
     copy = commands.copy_table if commands else ""
-    return f"{_look(finding, server, context.queues.disabled_peer)}{copy}{_afterwards(finding)}"
+    return f"{_look(finding, server, context.queues.disabled_peer)}{copy}{_afterwards(finding, context.master.cut_ms)}"
 
 
 def _look(finding: Finding, server: str | None, disabled_peer: str | None) -> str:
@@ -230,13 +230,16 @@ def families_of(finding: Finding | None, context: RunContext, table: str | None 
     return context.families_of(table if finding is None else finding.table)
 
 
-def _afterwards(finding: Finding) -> str:
+def _afterwards(finding: Finding, cut_ms: int) -> str:
     if finding.repair_to_ms is None:
         return ""
     since = finding.repair_to_ms + SINCE_MARGIN_MS
+    anew = anew_option(finding.table, min(since, cut_ms))
+    if since > cut_ms:  # no later baseline is taken, and what was written after a shutdown time is not asked for
+        anew = f"-s {cut_ms} {anew}"
     return (
         " (SyncTable, without --starttime and --endtime, where clients set their own timestamps); then check with"
-        f" {ROWS}, which proves the copy. Where the master is gone, {anew_option(finding.table, since)} takes your"
+        f" {ROWS}, which proves the copy. Where the master is gone, {anew} takes your"
         " word for it and leaves the copy unproven"
     )
 

@@ -14,6 +14,16 @@ BY_HAND, SHELL, TOOL = "by hand", "hbase shell", "status-tool"
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """The options that name a cluster to this tool."""
+
+    table: str
+    """To commands that read its state table alone."""
+    cluster: str
+    """To those that read all of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Move:
     """A step: where it is done, how, and what shows that it is done."""
 
@@ -25,11 +35,11 @@ class Move:
     """A command with its exit code, or what to look for."""
 
 
-def switch_steps(stations: Sequence[Station], old: str, new: str, options: Mapping[str, str]) -> list[Move]:
+def switch_steps(stations: Sequence[Station], old: str, new: str, where: Mapping[str, Place], paths: str) -> list[Move]:
     """The steps that make `new` the master in the place of `old`.
 
-    `options` are by cluster what names it on a command line of this tool. Nothing is executed. Raises `UsageError`
-    where no path leads from the old master to the new one.
+    `paths` is the command that checks all clusters. Nothing is executed. Raises `UsageError` where no path leads from
+    the old master to the new one.
     """
     hops = hops_of(stations)
     if not any((route[0].source, route[-1].target) == (old, new) for route in routes_of(hops)):
@@ -37,16 +47,13 @@ def switch_steps(stations: Sequence[Station], old: str, new: str, options: Mappi
             f"no path leads from {old} to {new}, so {new} cannot have what {old} holds: add a peer and copy the tables "
             "first, or name another cluster"
         )
-    return list(_steps(stations, hops, old, new, options))
+    return list(_steps(stations, hops, old, new, where, f"{paths} --from"))
 
 
 def _steps(
-    stations: Sequence[Station], hops: Sequence[Hop], old: str, new: str, options: Mapping[str, str]
+    stations: Sequence[Station], hops: Sequence[Hop], old: str, new: str, where: Mapping[str, Place], paths: str
 ) -> Iterator[Move]:
-    every = " ".join(f"--cluster {shlex.quote(f'{one.name}={options[one.name]}')}" for one in stations)
-    where = {name: f"--conf-dir {shlex.quote(options[name])}" for name in (old, new)}
-    # Names of clusters need no quotes (`cli.named_clusters`), unlike the paths that they stand for.
-    paths = f"status-tool paths {every} --from"
+    # Names of clusters need no quotes (`cli.named_clusters`).
     known = dict(_peers(stations, hops))
     for hop in _disabled(known, _best(known, _between(hops, old, new))):
         # Another cluster's peer may have been disabled when that cluster was lost.
@@ -59,12 +66,16 @@ def _steps(
     yield from _turned(stations, hops, old, new)
     yield Move(old, BY_HAND, "stop everything that writes: applications, jobs, bulk loads", "the next check but one")
     # After the writers have stopped: writes after a recorded time are unverifiable even if they arrive.
-    yield Move(old, TOOL, f"status-tool shutdown-time record {where[old]}", "status-tool shutdown-time show: just now")
+    yield Move(
+        old, TOOL, f"status-tool shutdown-time record {where[old].table}", "status-tool shutdown-time show: just now"
+    )
     yield from _checked_files(hops, old, new, where)
     yield Move(
         new, TOOL, f"{paths} {old} --wait 300", f"exit code 0: all that {old} reaches have what it wrote to HBase, too"
     )
-    yield Move(new, TOOL, f"status-tool shutdown-time clear {where[new]}", "exit code 0: none counts when it is master")
+    yield Move(
+        new, TOOL, f"status-tool shutdown-time clear {where[new].table}", "exit code 0: none counts when it is master"
+    )
     yield Move(new, BY_HAND, "start everything that writes", "rows that it writes can be read here")
     yield Move(
         new,
@@ -72,10 +83,12 @@ def _steps(
         f"{paths} {new} --wait 300",
         f"exit code 0: what {new} writes reaches the others, except tables and families that it says are not checked",
     )
-    yield Move(old, TOOL, f"status-tool shutdown-time clear {where[old]}", "exit code 0, before it is master again")
+    yield Move(
+        old, TOOL, f"status-tool shutdown-time clear {where[old].table}", "exit code 0, before it is master again"
+    )
 
 
-def _checked_files(hops: Sequence[Hop], old: str, new: str, where: Mapping[str, str]) -> Iterator[Move]:
+def _checked_files(hops: Sequence[Hop], old: str, new: str, where: Mapping[str, Place]) -> Iterator[Move]:
     """Check the new master against a file of the old one: both halves along a direct peer, else HDFS alone.
 
     Of HBase only `paths` can say what has come over a cluster in the middle; it does not compare files of HDFS.
@@ -86,10 +99,10 @@ def _checked_files(hops: Sequence[Hop], old: str, new: str, where: Mapping[str, 
     yield Move(
         old,
         TOOL,
-        f"status-tool run -m {half}-o {file} {where[old]}",
+        f"status-tool run -m {half}-o {file} {where[old].cluster}",
         f"exit code 0; copy {file} to {new}; -f FILE names HDFS paths",
     )
-    check = f"status-tool run -i {file} {asked} --wait 300 {where[new]}"
+    check = f"status-tool run -i {file} {asked} --wait 300 {where[new].cluster}"
     yield Move(new, TOOL, check, "exit code 0; else its text says what to do, and nothing is switched yet")
 
 

@@ -274,10 +274,13 @@ def refuse_since(master: Header, since: Baseline) -> None:
         times[str(since.everything_ms)] = since.everything_ms
     for given, time_ms in sorted(times.items()):
         if time_ms > master.cut_ms:
+            # The event that it accepts may have happened between the shutdown and `run -m`.
+            barrier_ms = None if master.shutdown_ms is None else master.barrier_issued_ms
+            later = "" if barrier_ms is None else f"; -s {barrier_ms} checks what was written after the shutdown, too"
             raise UsageError(
                 f"--since {given} lies after the cut of the master's status ({master.cut_ms}), so that everything"
                 " would be accepted and nothing checked: write the master's status again (run -m), or give an earlier"
-                " time"
+                f" time{later}"
             )
 
 

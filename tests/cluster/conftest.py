@@ -52,46 +52,65 @@ def warm_spark() -> Iterator[None]:
         yield
 
 
-ON_EACH_SIDE = (2, 1)
-"""Region servers of a pair."""
-
-
 @contextlib.contextmanager
-def a_pair(config: pytest.Config, servers: tuple[int, int] = ON_EACH_SIDE) -> Iterator[Pair]:
-    """Two tracked clusters, asyncfs WALs, with so many region servers each; with `--lab` the pair that stands ready."""
+def a_pair(config: pytest.Config) -> Iterator[Pair]:
+    """Two tracked clusters with two region servers and one, asyncfs WALs; with `--lab` the pair that stands ready."""
     assert JAR.is_file(), "build the trackers first: make setup"
     if config.getoption("--lab"):
         with borrowed_pair() as ready:
             yield ready
     else:
         with Lab() as lab:
-            specs = zip(("master", "slave"), servers, strict=True)
-            yield start_pair(lab, *(tracked_spec(name, region_servers=count) for name, count in specs))
+            yield start_pair(lab, tracked_spec("master"), tracked_spec("slave", region_servers=1))
+
+
+@pytest.fixture(scope="session")
+def standing() -> Iterator[contextlib.ExitStack]:
+    """What modules with a pair in common leave up for the next one of them."""
+    with contextlib.ExitStack() as stack:
+        yield stack
+
+
+PAIRS: dict[str, Pair] = {}
+"""The pairs that are `standing`, by what a worker takes as a whole."""
 
 
 @pytest.fixture(scope="module")
-def pair(request: pytest.FixtureRequest, warm_spark: None) -> Iterator[Pair]:
-    """One a module, for modules run side by side, and what they hold of the memory is wanted by others afterwards.
+def pair(request: pytest.FixtureRequest, warm_spark: None, standing: contextlib.ExitStack) -> Iterator[Pair]:
+    """A pair, for its module or for several in turn: starting one costs as much as some ten tests.
 
-    Tests use tables of their own. The module's `REGION_SERVERS` tells how many each side has, if not `ON_EACH_SIDE`.
+    Tests use tables of their own.
     """
-    with a_pair(request.config, getattr(request.module, "REGION_SERVERS", ON_EACH_SIDE)) as started:
-        yield started
+    whole, module = taken_with(request.path.as_posix()), request.path
+    if whole not in PAIRS:
+        PAIRS[whole] = standing.enter_context(a_pair(request.config))
+    yield PAIRS[whole]
+    if [item.path for item in request.session.items if taken_with(item.path.as_posix()) == whole][-1] == module:
+        # Others want the memory.
+        del PAIRS[whole]
+        standing.close()
 
 
 ONE_PAIR = "one_pair"
+TOGETHER = {"tutorial": "setup", "spark_clusters": "setup", "failover": "verdicts"}
+"""Modules that share the pair of another one. Those that ask for all tables come first, as `LONGEST` has them."""
 LONGEST = (
-    *(ONE_PAIR, "topologies", "faults", "secure", "state_table_back", "setup", "content", "witness", "spark_clusters"),
-    *("verdicts", "secure_client", "hidden_losses", "versions", "hdfs_files", "queues", "second_proof", "upgrade"),
-    "failover",
+    *(ONE_PAIR, "topologies", "tutorial", "spark_clusters", "setup", "failover", "verdicts", "faults", "secure"),
+    *("state_table_back", "content", "witness", "secure_client", "hidden_losses", "versions", "hdfs_files", "queues"),
+    *("second_proof", "upgrade"),
 )
 """As many workers as `make test` has begin with the first ones."""
 
 
-def taken_with(file: str) -> str:
-    """Name what a worker takes as a whole: the module, or all of `one_pair`."""
+def name_of(file: str) -> str:
+    """Name a module; all of `one_pair` are one."""
     folder = PurePosixPath(file).parent.name
     return folder if folder == ONE_PAIR else PurePosixPath(file).stem.removeprefix("test_")
+
+
+def taken_with(file: str) -> str:
+    """Name what a worker takes as a whole: the module, or several that share a pair."""
+    return TOGETHER.get(name_of(file), name_of(file))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -99,7 +118,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     order = {name: number for number, name in enumerate(LONGEST)}
 
     def place(item: pytest.Item) -> tuple[bool, int]:
-        return item.get_closest_marker("cluster") is None, order.get(taken_with(item.path.as_posix()), len(order))
+        return item.get_closest_marker("cluster") is None, order.get(name_of(item.path.as_posix()), len(order))
 
     items.sort(key=place)
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.lab import Lab
-from tests.pair import REPOSITORY, Pair, start_pair, tool_here, tracked_spec
+from tests.pair import PEER, REPOSITORY, Pair, tool_here
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -19,13 +18,12 @@ NOT_RUN = re.compile(r"^<!-- not run: .*? -->\n```.*?^```", re.M | re.S)
 BLOCK = re.compile(r"^ *```sh\n *# (A|B)\n(.*?)^ *```", re.M | re.S)
 
 
-@pytest.fixture(scope="module")
-def pair(warm_spark: None) -> Iterator[Pair]:
-    """As the page prepares them: both trackers on both, peers in both directions."""
-    with Lab() as lab:
-        pair = start_pair(lab, *(tracked_spec(name, region_servers=1) for name in ("master", "slave")))
-        pair.reversed().connect()
-        yield pair
+@pytest.fixture
+def prepared(pair: Pair) -> Iterator[Pair]:
+    """As the page has them: both trackers on both, peers in both directions."""
+    pair.reversed().connect()
+    yield pair
+    pair.slave.admin.remove_peer(PEER)
 
 
 def follow(pair: Pair, section: str) -> None:
@@ -42,8 +40,9 @@ def follow(pair: Pair, section: str) -> None:
             assert result.exit_code == 0, (side, command, result)
 
 
-def test_over_and_back(pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_over_and_back(prepared: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A quiet day, the planned way, what a lost A leaves, and back; each time with rows that the last check proved."""
+    pair = prepared
     monkeypatch.chdir(tmp_path)
     Path("paths.txt").write_text("/application\n")
     for side in (pair.master, pair.slave):

@@ -41,7 +41,6 @@ from tests.lab.yarn import Yarn
 from tests.pair import REPOSITORY, Pair, Result, tool_environment, tool_here
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
-REGION_SERVERS = (1, 1)
 
 PAGE = REPOSITORY / "docs" / "spark-clusters.md"
 SPARK_MASTER, PYTHON = "spark://HOST:7077", "/srv/status-tool/bin/python"

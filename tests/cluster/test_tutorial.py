@@ -109,3 +109,5 @@ def test_the_tutorial(pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert walk.code == 0
     assert pair.same("orders")
     assert len(pair.slave.admin.rows("orders")) == 1050
+    # Other modules go on with the pair.
+    assert tool_here("shutdown-time", "clear", conf=pair.master).exit_code == 0

@@ -151,6 +151,9 @@ def test_site_files_that_are_named_name_the_cluster(folder: Path, capsys: pytest
     assert "no HBase Thrift server known" in capsys.readouterr().err
     write(folder / NAME, endpoints)
     assert shown(capsys, "config", "--conf-dir", ".")["options"].keys() == {"conf-dir", "thrift", "webhdfs"}
+    write(folder / NAME, f'{endpoints}conf-dir = ["a"]\n[profile.b]\nconf-dir = ["."]\nthrift = "b:1"\n')
+    assert shown(capsys, "config", "--conf-dir", ".")["options"].keys() == {"conf-dir"}
+    assert shown(capsys, "--profile", "b", "config")["options"].keys() == {"conf-dir", "thrift"}
 
 
 def test_every_command_that_takes_site_files_goes_by_those_that_are_named() -> None:

@@ -12,8 +12,9 @@ import pytest
 
 from status_tool.errors import StatusFileError, StatusToolError, UsageError
 from status_tool.explain.advice import anew_option
+from status_tool.gather.snapshot import apply_shutdown
 from status_tool.runs.question import Question, SideFacts, question_of, refuse_since, shipped_by
-from status_tool.vocabulary.header import SKEW_MS, Header
+from status_tool.vocabulary.header import BY_OPTION, RECORDED, SKEW_MS, Header
 from status_tool.vocabulary.outcome import HBaseOutcome, NotReplicated, Outcome
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Baseline, Scope
@@ -340,6 +341,18 @@ def test_the_options_that_accept_an_event_are_never_refused(event_ms: int) -> No
     assert told is not None, option
     assert int(told[1]) == MASTER.cut_ms
     refuse_since(MASTER, Baseline(by_table={"t": int(told[1])}))
+
+
+def test_a_crash_in_the_shutdown_can_be_accepted() -> None:
+    """It lies after the recorded time, which each new FILE would have again."""
+    header = replace(MASTER, shutdown_ms=MASTER.cut_ms, shutdown_from=RECORDED, barrier_issued_ms=MASTER.cut_ms + 50)
+    crashed = Baseline(MASTER.cut_ms + 20)
+    with pytest.raises(UsageError, match=rf"; -s {MASTER.cut_ms + 50} checks what was written after the shutdown"):
+        refuse_since(header, crashed)
+    later = apply_shutdown(header, MASTER.cut_ms + 50, BY_OPTION, MASTER.cut_ms + 50)
+    refuse_since(later, crashed)
+    with pytest.raises(UsageError, match=r"or give an earlier time$"):
+        refuse_since(MASTER, crashed)
 
 
 @pytest.mark.parametrize(

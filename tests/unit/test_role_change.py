@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from status_tool.cli import switchover as command
+from status_tool.cli.defaults import FILE_VARIABLE
 from status_tool.cli.main import main
 from status_tool.errors import UsageError
-from status_tool.explain.role_change import BY_HAND, SHELL, TOOL, Move, switch_steps
+from status_tool.explain.role_change import BY_HAND, SHELL, TOOL, Move, Place, switch_steps
 from status_tool.rules.graph import Station
 from status_tool.runs import graph_check
 from tests.lab.shell import parsed
@@ -19,7 +20,9 @@ from tests.unit.test_graph import graph
 
 
 def steps(stations: list[Station], old: str = "a", new: str = "b") -> list[Move]:
-    return switch_steps(stations, old, new, {one.name: f"/etc/{one.name}" for one in stations})
+    every = " ".join(f"--cluster={one.name}=/etc/{one.name}" for one in stations)
+    where = {one.name: Place(f"--conf-dir=/etc/{one.name}", f"--conf-dir=/etc/{one.name}") for one in stations}
+    return switch_steps(stations, old, new, where, f"status-tool paths {every}")
 
 
 def shell(found: list[Move]) -> list[tuple[str, str]]:
@@ -44,8 +47,8 @@ def test_a_master_and_a_slave() -> None:
 def test_files_are_checked_also_where_no_peer_leads_to_the_new_master() -> None:
     """By paths over a cluster in the middle, `paths` sees HBase alone."""
     commands = [step.command for step in steps(graph("ab bc"), "a", "c") if step.how == TOOL]
-    written = commands.index("status-tool run -m --only hdfs -o a.status --conf-dir /etc/a")
-    assert commands[written + 1] == "status-tool run -i a.status --only hdfs --wait 300 --conf-dir /etc/c"
+    written = commands.index("status-tool run -m --only hdfs -o a.status --conf-dir=/etc/a")
+    assert commands[written + 1] == "status-tool run -i a.status --only hdfs --wait 300 --conf-dir=/etc/c"
     assert commands[written + 2].endswith("--from a --wait 300")
     for one in commands:
         parse(one)
@@ -155,10 +158,25 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
     assert main(["switchover", *given, "--from", "a", "--to", "b"]) == 0
     text = capsys.readouterr().out
     assert text.startswith("From a to b: ")
-    assert f"status-tool shutdown-time record --conf-dir {tmp_path / 'a'}" in text
+    assert f"status-tool shutdown-time record --conf-dir={tmp_path / 'a'}" in text
     assert main(["switchover", *given, "--from", "a", "--to", "b", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert {"cluster", "how", "command", "check"} == set(document["steps"][0])
+    configured = tmp_path / "status-tool.toml"
+    tables = (
+        f'[clusters.{name}]\nconf-dir = ["{tmp_path / name}", "{tmp_path}"]\nwebhdfs = "http://{name}:1"\n'
+        for name in "ab"
+    )
+    configured.write_text("".join(tables))
+    monkeypatch.setenv(FILE_VARIABLE, str(configured))
+    assert main(["switchover", "--from", "a", "--to", "b"]) == 0
+    text = capsys.readouterr().out
+    named = f"--conf-dir={tmp_path / 'a'} --conf-dir={tmp_path} --webhdfs=http://a:1"
+    assert f"status-tool run -m -o a.status {named}\n" in text, text
+    assert "status-tool paths --from a --to b" in text
+    for line in text.splitlines():
+        if line.startswith("   status-tool "):
+            parse(line.strip())
     assert main(["switchover", *given, "--from", "a", "--to", "a"]) == 2
     known["b"] = Station("b")
     assert main(["switchover", *given, "--from", "a", "--to", "b"]) == 2

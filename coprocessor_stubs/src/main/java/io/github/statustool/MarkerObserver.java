@@ -90,7 +90,7 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
     try {
       WAL wal = ((WALCoprocessorEnvironment) env).getWAL();
       // No wait for the archive: this WAL gives its server no writer's role, so nobody asks whether its end was clean.
-      watch = new WalWatch((AbstractFSWAL<?>) wal, running.thread::wake, 0);
+      watch = new WalWatch((AbstractFSWAL<?>) wal, running.thread::wake, 0, recorder.health());
       wal.registerWALActionsListener(watch);
       recorder.roles().observeWal(watch);
     } catch (Throwable t) {

@@ -57,7 +57,8 @@ public final class WriteTimeTracker implements WALCoprocessor, WALObserver {
     recorder = running.recorder;
     try {
       WAL wal = ((WALCoprocessorEnvironment) env).getWAL();
-      watch = new WalWatch((AbstractFSWAL<?>) wal, running.thread::wake, recorder.settings().operationTimeout);
+      watch = new WalWatch((AbstractFSWAL<?>) wal, running.thread::wake, recorder.settings().operationTimeout,
+          recorder.health());
       wal.registerWALActionsListener(watch);
       recorder.roles().watchWal(watch);
     } catch (Throwable t) {

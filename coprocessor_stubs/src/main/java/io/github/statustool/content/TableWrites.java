@@ -1,6 +1,7 @@
 package io.github.statustool.content;
 
 import io.github.statustool.state.Change;
+import io.github.statustool.state.ClusterLists;
 import io.github.statustool.state.Ids;
 import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateTable.TableEventRow;
@@ -55,6 +56,9 @@ public final class TableWrites {
     // A look first, so that the WAL thread copies no list for clusters that are known.
     ByClusters writes = byClusters.get(clusterIds);
     if (writes == null) {
+      if (!clusterIds.isEmpty()) {
+        ClusterLists.requireRoom(byClusters.size());
+      }
       writes = byClusters.computeIfAbsent(List.copyOf(clusterIds), ids -> new ByClusters(ids, writeTime));
     }
     if (writeTime > writes.written) {

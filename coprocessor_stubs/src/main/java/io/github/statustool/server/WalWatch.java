@@ -1,15 +1,20 @@
 package io.github.statustool.server;
 
+import io.github.statustool.state.Health;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.LongSupplier;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.master.region.MasterRegionFactory;
 import org.apache.hadoop.hbase.regionserver.wal.AbstractFSWAL;
 import org.apache.hadoop.hbase.regionserver.wal.WALActionsListener;
 import org.apache.hadoop.hbase.wal.AbstractFSWALProvider;
+import org.apache.hadoop.hbase.wal.WALEdit;
+import org.apache.hadoop.hbase.wal.WALKey;
 
 /**
  * Determines to which server a WAL belongs, and when nothing more can be appended to it. HBase never stops a WAL
@@ -19,6 +24,9 @@ public final class WalWatch implements WALActionsListener, ServerComponent {
   private final AbstractFSWAL<?> wal;
   private final Runnable onClose;
   private final long archiveWait;
+  private final Health health;
+  /** The entry that is being appended, or whose append failed. Set by the WAL thread only. */
+  private final AtomicReference<WALKey> appending = new AtomicReference<>();
   private final AtomicLong durable = new AtomicLong();
   private volatile LongSupplier appended = () -> 0;
   private volatile String serverName;
@@ -28,9 +36,10 @@ public final class WalWatch implements WALActionsListener, ServerComponent {
   private volatile long drainedAt;
 
   /** @param archiveWait after how many milliseconds a closed WAL counts as not archived */
-  public WalWatch(AbstractFSWAL<?> wal, Runnable onClose, long archiveWait) {
+  public WalWatch(AbstractFSWAL<?> wal, Runnable onClose, long archiveWait, Health health) {
     this.wal = wal;
     this.onClose = onClose;
+    this.health = health;
     this.archiveWait = TimeUnit.MILLISECONDS.toNanos(archiveWait);
   }
 
@@ -84,8 +93,33 @@ public final class WalWatch implements WALActionsListener, ServerComponent {
   private void syncNow() throws IOException {
     // Before the sync, which need not cover an entry that is appended while it runs.
     long before = appended.getAsLong();
+    WALKey entry = appending.getAcquire();
     wal.sync();
+    // The sync passed the WAL thread behind this entry.
+    noteFailed(entry);
     durable.accumulateAndGet(before, Math::max);
+  }
+
+  @Override
+  public void visitLogEntryBeforeWrite(RegionInfo region, WALKey key, WALEdit edit) {
+    noteFailed(appending.getPlain());
+    appending.setRelease(key);
+  }
+
+  @Override
+  public void postAppend(long length, long elapsed, WALKey key, WALEdit edit) {
+    appending.setRelease(null);
+  }
+
+  /**
+   * Counts an error if an entry's append has failed. Until its next roll, FSHLog then drops every entry before any hook
+   * sees it; it has acknowledged those with ASYNC_WAL, and the server keeps their cells and lives on if no other entry
+   * was waiting for a sync. (AsyncFSWAL appends them again.)
+   */
+  private void noteFailed(WALKey entry) {
+    if (entry != null && appending.compareAndSet(entry, null)) {
+      health.error("appending an entry", new IOException("the write-ahead log may have dropped entries until its roll"));
+    }
   }
 
   /** Returns true if the last entries are durable. */

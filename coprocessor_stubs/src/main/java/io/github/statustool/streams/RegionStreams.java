@@ -1,6 +1,7 @@
 package io.github.statustool.streams;
 
 import io.github.statustool.content.TableWrites;
+import io.github.statustool.state.ClusterLists;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -127,6 +128,7 @@ final class RegionStreams implements FamilyHeads.Names {
         return relayed.get(i).heads;
       }
     }
+    ClusterLists.requireRoom(1 + relayed.size());
     FamilyHeads heads = registry.heads(region, origin, clusterIds);
     relayed.add(new Relayed(List.copyOf(clusterIds), heads));
     return heads;

@@ -120,9 +120,9 @@ public final class WalStamper {
 
   private void stamp(WALKeyImpl key, RegionStreams streams) {
     long seq = key.getSequenceId();
-    stampedKey = key;
-    stampedStreams = streams;
     stampedHeads = streams.heads(key.getClusterIds());
+    stampedStreams = streams;
+    stampedKey = key; // last: an entry whose streams cannot be had stays without a stamp
     byte[] present = key.getExtendedAttribute(StampCodec.ATTRIBUTE);
     if (present != null && codec.decode(present, present.length, seq) && codec.origin() == origin) {
       return; // appended again after a failed sync: it is in the chain already

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.statustool.state.Health;
 import io.github.statustool.streams.Fixtures;
 import io.github.statustool.streams.ObservedState;
 import io.github.statustool.streams.WalStamper;
@@ -24,12 +25,15 @@ import org.apache.hadoop.hbase.coprocessor.WALCoprocessor;
 import org.apache.hadoop.hbase.coprocessor.WALCoprocessorEnvironment;
 import org.apache.hadoop.hbase.coprocessor.WALObserver;
 import org.apache.hadoop.hbase.regionserver.MultiVersionConcurrencyControl;
+import org.apache.hadoop.hbase.regionserver.wal.AbstractFSWAL;
 import org.apache.hadoop.hbase.regionserver.wal.AsyncFSWAL;
+import org.apache.hadoop.hbase.regionserver.wal.FSHLog;
 import org.apache.hadoop.hbase.wal.WAL;
 import org.apache.hadoop.hbase.wal.WALEdit;
 import org.apache.hadoop.hbase.wal.WALKey;
 import org.apache.hadoop.hbase.wal.WALKeyImpl;
 import org.apache.hadoop.hbase.wal.WALProvider.AsyncWriter;
+import org.apache.hadoop.hbase.wal.WALProvider.Writer;
 import org.apache.hbase.thirdparty.io.netty.channel.EventLoopGroup;
 import org.apache.hbase.thirdparty.io.netty.channel.nio.NioEventLoopGroup;
 import org.apache.hbase.thirdparty.io.netty.channel.socket.nio.NioSocketChannel;
@@ -47,9 +51,11 @@ class WalEndTest {
 
   private final RegionInfo region = Fixtures.region("t");
   private final ObservedState observed = new ObservedState(Fixtures.health(), () -> 0);
+  private final Health health = Fixtures.health();
   private final EventLoopGroup group = new NioEventLoopGroup(1);
   private final MultiVersionConcurrencyControl mvcc = new MultiVersionConcurrencyControl();
   private final CountDownLatch closing = new CountDownLatch(1);
+  private Configuration conf;
   private Wal wal;
   private WalWatch watch;
 
@@ -128,9 +134,52 @@ class WalEndTest {
     }
   }
 
+  /** The other kind of WAL, whose file may refuse entries. */
+  private static final class Blocking extends FSHLog {
+    private volatile boolean broken;
+
+    private Blocking(Configuration conf, Path root) throws IOException {
+      super(FileSystem.getLocal(conf), root, "logs", "archive", conf, null, true, "fshlog", null);
+    }
+
+    @Override
+    protected Writer createWriterInstance(Path path) throws IOException {
+      Writer real = super.createWriterInstance(path);
+      return new Writer() {
+        @Override
+        public void sync(boolean force) throws IOException {
+          real.sync(force);
+        }
+
+        @Override
+        public void append(WAL.Entry entry) throws IOException {
+          if (broken) {
+            throw new IOException("no DataNode is left");
+          }
+          real.append(entry);
+        }
+
+        @Override
+        public long getLength() {
+          return real.getLength();
+        }
+
+        @Override
+        public long getSyncedLength() {
+          return real.getSyncedLength();
+        }
+
+        @Override
+        public void close() throws IOException {
+          real.close();
+        }
+      };
+    }
+  }
+
   @BeforeEach
   void open() throws IOException {
-    Configuration conf = HBaseConfiguration.create();
+    conf = HBaseConfiguration.create();
     conf.set(CoprocessorHost.WAL_COPROCESSOR_CONF_KEY, Hooks.class.getName());
     conf.setBoolean("hbase.unsafe.stream.capability.enforce", false);
     // The shared file system of this JVM has the configuration of the test that used it first.
@@ -140,9 +189,14 @@ class WalEndTest {
     Hooks.entered = new CountDownLatch(1);
     wal = new Wal(conf, new Path(folder.toUri()), group);
     wal.init();
-    watch = new WalWatch(wal, closing::countDown, WAIT_MS);
+    watch = watched(wal);
+  }
+
+  private WalWatch watched(AbstractFSWAL<?> wal) {
+    WalWatch watch = new WalWatch(wal, closing::countDown, WAIT_MS, health);
     watch.counts(Hooks.stamper::appended);
     wal.registerWALActionsListener(watch);
+    return watch;
   }
 
   @AfterEach
@@ -154,6 +208,10 @@ class WalEndTest {
 
   /** As a write with ASYNC_WAL: it is acknowledged when this returns. */
   private void append() throws IOException {
+    append(wal);
+  }
+
+  private void append(WAL wal) throws IOException {
     WALKeyImpl key = new WALKeyImpl(region.getEncodedNameAsBytes(), region.getTable(), 1_000L, mvcc,
         Fixtures.scopes());
     wal.appendData(region, key, Fixtures.edit(Fixtures.GLOBAL));
@@ -229,6 +287,59 @@ class WalEndTest {
     assertTrue(watch.isOver());
     assertFalse(watch.isDurable());
     assertThrows(IOException.class, watch::sync);
+  }
+
+  @Test
+  void entriesThatAWalDropsAreAnErrorAtTheNextOne() throws Exception {
+    dropsAreAnError(true);
+  }
+
+  @Test
+  void entriesThatAWalDropsAreAnErrorAtTheNextSync() throws Exception {
+    dropsAreAnError(false);
+  }
+
+  private void dropsAreAnError(boolean goesOn) throws Exception {
+    Blocking other = new Blocking(conf, new Path(folder.resolve("other").toUri()));
+    other.init();
+    try {
+      WalWatch otherWatch = watched(other);
+      append(other);
+      otherWatch.sync();
+      other.broken = true;
+      append(other);
+      append(other);
+      assertThrows(IOException.class, otherWatch::sync);
+      other.broken = false;
+      other.rollWriter(true);
+      assertEquals(0, health.errors());
+      if (goesOn) {
+        append(other);
+      }
+      otherWatch.sync();
+      assertEquals(1, health.errors(), "the server lives on, with two acknowledged entries that are in no file");
+      assertEquals(goesOn ? 2 : 1, head());
+      append(other);
+      otherWatch.sync();
+      assertEquals(1, health.errors());
+    } finally {
+      other.shutdown();
+    }
+  }
+
+  @Test
+  void entriesThatAreAppendedAgainAreNoError() throws Exception {
+    append();
+    watch.sync();
+    wal.fenced = true;
+    append();
+    while (head() < 2) {
+      Thread.sleep(1);
+    }
+    wal.fenced = false;
+    wal.rollWriter(true);
+    watch.sync();
+    assertEquals(0, health.errors());
   }
 
   @Test

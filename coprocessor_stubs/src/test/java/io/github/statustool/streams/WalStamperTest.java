@@ -6,9 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.statustool.content.RegionFacts;
+import io.github.statustool.state.ClusterLists;
 import io.github.statustool.state.Health;
 import io.github.statustool.state.Ids;
 import io.github.statustool.state.StateRow;
@@ -226,6 +228,26 @@ class WalStamperTest {
     assertEquals(2, prevOf(append(otherOrder, Fixtures.edit(Fixtures.GLOBAL))));
     assertEquals(1, prevOf(append(4, Fixtures.GLOBAL)));
     assertEquals(2, heads.all().size());
+  }
+
+  @Test
+  void listsOfClustersThatAClientMakesUpAddNothingBeyondABound() throws IOException {
+    append(1, Fixtures.GLOBAL);
+    long seq = 1;
+    for (int i = 0; i < ClusterLists.MOST - 1; i++) {
+      append(Fixtures.key(region, ++seq, scopes, new UUID(7, i)), Fixtures.edit(Fixtures.GLOBAL));
+    }
+    int before = heads.all().size();
+    WALKeyImpl refused = Fixtures.key(region, ++seq, scopes, new UUID(8, 8));
+    WALEdit edit = Fixtures.edit(Fixtures.GLOBAL);
+    assertThrows(RuntimeException.class, () -> stamper.before(region, refused, edit));
+    stamper.after(region, refused, edit);
+    assertNull(Fixtures.stamp(refused));
+    WALKeyImpl local = Fixtures.key(region, ++seq, null, new UUID(8, 8));
+    assertThrows(RuntimeException.class, () -> stamper.before(region, local, Fixtures.edit(Fixtures.LOCAL)));
+    assertEquals(before, heads.all().size());
+    assertEquals(1, prevOf(append(++seq, Fixtures.GLOBAL)));
+    assertEquals(2, prevOf(append(Fixtures.key(region, ++seq, scopes, new UUID(7, 0)), edit)));
   }
 
   @Test
