@@ -16,7 +16,7 @@ from status_tool.errors import ConfigurationError, UsageError
 
 if TYPE_CHECKING:
     from status_tool.clients.config import Settings
-    from status_tool.explain.role_change import Move, Place
+    from status_tool.explain.role_change import Move, Naming
 
 
 @with_options("as_json", *IDENTITY)
@@ -42,7 +42,7 @@ def switchover(
     if source == target:
         raise UsageError(f"--from and --to are both {source}: a change of roles has two clusters")
     stations = []
-    where: dict[str, Place] = {}
+    where: dict[str, Naming] = {}
     for one in clusters:
         if one.settings is None:
             raise UsageError(f"--cluster {one.name}: switchover reads live clusters: name its site files (DIR)")
@@ -58,7 +58,7 @@ def switchover(
                 "not known: for a cluster that is lost, `status-tool paths` says whom to promote"
             )
         stations.append(station)
-        where[one.name] = _place(one.settings)
+        where[one.name] = _naming(one.settings)
     # Without --cluster, `[clusters.NAME]` names them to `paths` as well.
     paths = shlex.join(["status-tool", "paths", *(f"--cluster={one}" for one in cluster or ())])
     steps = switch_steps(stations, source, target, where, paths)
@@ -67,14 +67,14 @@ def switchover(
     return 0
 
 
-def _place(settings: Settings) -> Place:
-    from status_tool.explain.role_change import Place
+def _naming(settings: Settings) -> Naming:
+    from status_tool.explain.role_change import Naming
 
     table = [f"--conf-dir={folder}" for folder in settings.site.folders]
     table += [f"--thrift={settings.thrift_option}"] if settings.thrift_option else []
     cluster = [f"--zookeeper={settings.zookeeper_option}"] if settings.zookeeper_option else []
     cluster += [f"--webhdfs={url}" for url in settings.webhdfs_option]
-    return Place(shlex.join(table), shlex.join(table + cluster))
+    return Naming(shlex.join(table), shlex.join(table + cluster))
 
 
 def _lines(source: str, target: str, steps: Sequence[Move]) -> Iterator[str]:

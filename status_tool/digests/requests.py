@@ -127,7 +127,7 @@ _Heard = tuple[tuple[str, str, int], Answer]
 
 def _pause_s(began: float) -> float:
     """Return the seconds until the next look for answers."""
-    return min(ANSWER_POLL_S, max(ANSWER_POLL_S, time.monotonic() - began) / 10)
+    return min(ANSWER_POLL_S, max(ANSWER_POLL_S, time.monotonic() - began) / 5)
 
 
 def _sums(answer: Answer) -> Sums:

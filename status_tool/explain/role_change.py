@@ -14,7 +14,7 @@ BY_HAND, SHELL, TOOL = "by hand", "hbase shell", "status-tool"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Naming:
     """The options that name a cluster to this tool."""
 
     table: str
@@ -35,7 +35,9 @@ class Move:
     """A command with its exit code, or what to look for."""
 
 
-def switch_steps(stations: Sequence[Station], old: str, new: str, where: Mapping[str, Place], paths: str) -> list[Move]:
+def switch_steps(
+    stations: Sequence[Station], old: str, new: str, where: Mapping[str, Naming], paths: str
+) -> list[Move]:
     """The steps that make `new` the master in the place of `old`.
 
     `paths` is the command that checks all clusters. Nothing is executed. Raises `UsageError` where no path leads from
@@ -51,7 +53,7 @@ def switch_steps(stations: Sequence[Station], old: str, new: str, where: Mapping
 
 
 def _steps(
-    stations: Sequence[Station], hops: Sequence[Hop], old: str, new: str, where: Mapping[str, Place], paths: str
+    stations: Sequence[Station], hops: Sequence[Hop], old: str, new: str, where: Mapping[str, Naming], paths: str
 ) -> Iterator[Move]:
     # Names of clusters need no quotes (`cli.named_clusters`).
     known = dict(_peers(stations, hops))
@@ -88,7 +90,7 @@ def _steps(
     )
 
 
-def _checked_files(hops: Sequence[Hop], old: str, new: str, where: Mapping[str, Place]) -> Iterator[Move]:
+def _checked_files(hops: Sequence[Hop], old: str, new: str, where: Mapping[str, Naming]) -> Iterator[Move]:
     """Check the new master against a file of the old one: both halves along a direct peer, else HDFS alone.
 
     Of HBase only `paths` can say what has come over a cluster in the middle; it does not compare files of HDFS.

@@ -50,6 +50,11 @@ class Places:
     watched: Mapping[int, int | None] = field(default_factory=dict)
     """By origin, when each live server with the tracker read the barrier, on its own clock; None: unknown."""
 
+    @property
+    def count(self) -> int:
+        """Number of regions."""
+        return sum(map(len, self.packed.values())) // (_NAME + _INDEX)
+
     def beginning_with(self, first: str) -> dict[str, Place]:
         """Return the regions whose encoded names begin so."""
         packed, size = self.packed.get(first, b""), _NAME + _INDEX

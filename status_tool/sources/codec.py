@@ -255,6 +255,11 @@ class Existing:
         """Return True if a region was created when all servers were tracked, by its id."""
         return self.covered_ms is not None and region_id is not None and region_id >= self.covered_ms
 
+    @property
+    def count(self) -> int:
+        """Number of regions."""
+        return sum(map(len, self.packed.values())) // _PREFIX
+
     def beginning_with(self, first: str) -> frozenset[bytes]:
         """Return the packed names that begin with this hex digit. Only a sixteenth of all is unpacked at a time."""
         packed = self.packed.get(first, b"")

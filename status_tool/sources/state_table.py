@@ -62,6 +62,8 @@ NOTICED_S = 15
 LOOKS_AGAIN = 4
 LOOK_AGAIN_S = 1.0
 """A tracker writes an opening about a second after it."""
+FEW_REGIONS = 200
+"""Of so many, each scan and each part takes longer than the rows that it reads."""
 MOST_LOOKED_AT = 1_000
 """Number of regions that may be on their way at once, of a sixteenth of all."""
 
@@ -110,11 +112,12 @@ class StateTableSource(Source):
     """For a slave: what its tables keep."""
     witnessed: codec.Witnessed | None = None
     """For a slave, with a FILE from a witness: what it knows of single entries."""
-    digits_per_partition: int = 4
+    tasks: int = 4
+    """Number of tasks that can read it in parallel."""
 
     def shared_out(self, tasks: int) -> StateTableSource:
-        """Return the source in as many parts as so many tasks can read in parallel: 16 at most, 4 at least."""
-        return replace(self, digits_per_partition=min(self.digits_per_partition, max(1, len(_HEX) // tasks)))
+        """Return the source for so many tasks, if they are more."""
+        return replace(self, tasks=max(self.tasks, tasks))
 
     @property
     def is_read_here(self) -> bool:
@@ -122,8 +125,12 @@ class StateTableSource(Source):
         return self.endpoint.has_kerberos
 
     def partitions(self) -> Sequence[tuple[KeyRange, ...]]:
-        """Divide the table by the regions' first hex digits. Region names are hashes, so the parts are even."""
-        step = self.digits_per_partition
+        """Divide the table by the regions' first hex digits: 16 parts at most, and one of few regions.
+
+        Region names are hashes, so the parts are even.
+        """
+        known = self.existing or self.places
+        step = len(_HEX) if known is not None and known.count <= FEW_REGIONS else max(1, len(_HEX) // self.tasks)
         groups = [_HEX[i : i + step] for i in range(0, len(_HEX), step)]
         return [tuple(KeyRange(kind, digits) for kind in self.types) for digits in groups]
 

@@ -11,7 +11,7 @@ from status_tool.cli import switchover as command
 from status_tool.cli.defaults import FILE_VARIABLE
 from status_tool.cli.main import main
 from status_tool.errors import UsageError
-from status_tool.explain.role_change import BY_HAND, SHELL, TOOL, Move, Place, switch_steps
+from status_tool.explain.role_change import BY_HAND, SHELL, TOOL, Move, Naming, switch_steps
 from status_tool.rules.graph import Station
 from status_tool.runs import graph_check
 from tests.lab.shell import parsed
@@ -21,7 +21,7 @@ from tests.unit.test_graph import graph
 
 def steps(stations: list[Station], old: str = "a", new: str = "b") -> list[Move]:
     every = " ".join(f"--cluster={one.name}=/etc/{one.name}" for one in stations)
-    where = {one.name: Place(f"--conf-dir=/etc/{one.name}", f"--conf-dir=/etc/{one.name}") for one in stations}
+    where = {one.name: Naming(f"--conf-dir=/etc/{one.name}", f"--conf-dir=/etc/{one.name}") for one in stations}
     return switch_steps(stations, old, new, where, f"status-tool paths {every}")
 
 

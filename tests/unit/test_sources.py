@@ -203,6 +203,12 @@ def test_there_are_parts_for_all_tasks(tasks: int, parts: int) -> None:
     spans = source.partitions()
     assert len(spans) == parts
     assert "".join(span.digits for part in spans for span in part) == "0123456789abcdef"
+    few, many = (
+        codec.Existing(codec.packed(f"{number:032x}" for number in range(regions)), 0)
+        for regions in (state_table.FEW_REGIONS, state_table.FEW_REGIONS + 1)
+    )
+    assert len(replace(source, existing=few).partitions()) == 1
+    assert len(replace(source, existing=many).partitions()) == parts
 
 
 @pytest.mark.parametrize(
