@@ -170,7 +170,7 @@ def content(pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-CHECK = " --json --deep --wait 30 --table executors"
+CHECK = " --json --deep --wait 3 --table executors"
 
 
 @pytest.fixture(scope="module")
