@@ -166,4 +166,5 @@ def _hdfs(context: RunContext, tally: Tally, findings: list[Finding]) -> HdfsOut
 
 def _names_nothing(context: RunContext, tally: Tally) -> bool:
     """Return True if no file was found, unless the whole file system was listed: an empty list proves nothing else."""
-    return not tally.master_files and context.master.hdfs_paths != ("/",)
+    is_whole = context.master.hdfs_paths == ("/",) and not context.scope.excludes
+    return not tally.master_files and not is_whole

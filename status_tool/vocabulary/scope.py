@@ -86,5 +86,7 @@ class Scope:
     """True if writes after a recorded shutdown time are accepted."""
     forgotten: frozenset[str] = frozenset()
     """Tables of which the slave forgot what it kept before this run (`--forget`): a word for them is given anew."""
+    excludes: bool = False
+    """True if files are left out that the operator named (`--exclude`)."""
     offline: bool = False
     """True if the slave's side is from a file, too, so that it may be older than the master's."""

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -247,19 +248,47 @@ def test_yarn_cluster_mode(on_yarn: Application, pair: Pair, yarn: Yarn, here: d
 
 
 @pytest.mark.usefixtures("warm_spark")
-def test_an_executor_is_killed(spark: Standalone, bare_python: Path, tmp_path: Path) -> None:
+@dataclass(frozen=True)
+class Checked:
+    """Status files of both sides, and what the check of them says here."""
+
+    folder: Path
+    here: dict[str, Any]
+
+    def line(self, spark: Standalone, python: Path) -> str:
+        """The same check on a cluster."""
+        line = documented("status-tool run", "spark://", f"PYSPARK_PYTHON={PYTHON}")
+        line = line.replace(SPARK_MASTER, spark.url).replace(PYTHON, str(python))
+        line = line.replace("master.status", str(self.folder / "master.status"))
+        return f"{line} --slave-status {self.folder / 'slave.status'} --peer 1 --json"
+
+
+@pytest.fixture(scope="module")
+def skewed(warm_spark: None, tmp_path_factory: pytest.TempPathFactory) -> Checked:
+    """One table has all regions, and one region nearly all segments; and there is a hole."""
+    folder = tmp_path_factory.mktemp("skewed")
+    write_inputs(folder, STREAMS)
+    for name, header, peers in (("master", MASTER, [PEER]), ("slave", SLAVE, [])):
+        rows = pq.read_table(folder / f"{name}.parquet", schema=STATUS_SCHEMA)
+        with StatusWriter(folder / f"{name}.status", header) as writer:
+            writer.write(pa.Table.from_pylist(peers, schema=STATUS_SCHEMA))
+            writer.write(with_more_segments(rows, 100_000))
+    slave = ("--slave-status", folder / "slave.status", "--peer", "1")
+    return Checked(folder, said(tool_here("run", "-i", folder / "master.status", *slave, "--json")))
+
+
+def test_an_executor_is_killed(spark: Standalone, bare_python: Path, skewed: Checked, tmp_path: Path) -> None:
     """By -9, when the first stage has ended, with what it held of the rows: they are read again.
 
     Executors have the tool's code from the tool.
     """
-    here = files_checked_here(tmp_path, STREAMS)
     application = Application(tmp_path, **spark.environment)
     with ThreadPoolExecutor(1) as pool:
-        checking = pool.submit(application.run, files_checked_on(spark, bare_python))
+        checking = pool.submit(application.run, skewed.line(spark, bare_python))
         wait_until(partial(has_completed_a_stage, application, checking.done), 300, "a stage is over", interval=0.05)
         spark.executors()[0].kill9()
         result = checking.result()
-    assert said(result) == here
+    assert said(result) == skewed.here
     names = application.names()
     assert "SparkListenerExecutorRemoved" in names, names
     assert "SparkListenerTaskEnd" in names[names.index("SparkListenerExecutorRemoved") :], names
@@ -271,38 +300,17 @@ def has_completed_a_stage(application: Application, is_over: Callable[[], bool])
     return "SparkListenerStageCompleted" in application.names()
 
 
-@pytest.mark.usefixtures("warm_spark")
-def test_skewed_keys(spark: Standalone, tmp_path: Path) -> None:
-    """One table has all regions, and one region nearly all segments: no task and no executor of 512 MiB is lost."""
-    here = files_checked_here(tmp_path, STREAMS, more_segments=100_000)
+def test_skewed_keys(spark: Standalone, skewed: Checked, tmp_path: Path) -> None:
+    """No task and no executor of 512 MiB is lost."""
     judged = {"complete": STREAMS - 6, "behind": 2, "gap": 2, "missing": 2}
-    assert here["hbase"]["regions"] | judged == here["hbase"]["regions"]
+    assert skewed.here["hbase"]["regions"] | judged == skewed.here["hbase"]["regions"]
     application = Application(tmp_path, **spark.environment)
-    assert said(application.run(files_checked_on(spark, TOOL))) == here
+    assert said(application.run(skewed.line(spark, TOOL))) == skewed.here
     assert {task["Task End Reason"]["Reason"] for task in application.tasks()} == {"Success"}
     assert "SparkListenerExecutorRemoved" not in application.names()
 
 
-def files_checked_on(spark: Standalone, python: Path) -> str:
-    """The files of `files_checked_here`, in the folder where the line runs."""
-    line = documented("status-tool run", "spark://", f"PYSPARK_PYTHON={PYTHON}")
-    line = line.replace(SPARK_MASTER, spark.url).replace(PYTHON, str(python))
-    return f"{line} --slave-status slave.status --peer 1 --json"
-
-
-def files_checked_here(folder: Path, streams: int, more_segments: int = 0) -> dict[str, Any]:
-    """Write both sides' status files, with a hole, and check them; `more_segments` make them skewed."""
-    write_inputs(folder, streams)
-    for name, header, peers in (("master", MASTER, [PEER]), ("slave", SLAVE, [])):
-        rows = pq.read_table(folder / f"{name}.parquet", schema=STATUS_SCHEMA)
-        with StatusWriter(folder / f"{name}.status", header) as writer:
-            writer.write(pa.Table.from_pylist(peers, schema=STATUS_SCHEMA))
-            writer.write(skewed(rows, more_segments) if more_segments else rows)
-    slave = ("--slave-status", folder / "slave.status", "--peer", "1")
-    return said(tool_here("run", "-i", folder / "master.status", *slave, "--json"))
-
-
-def skewed(rows: pa.Table, more: int) -> pa.Table:
+def with_more_segments(rows: pa.Table, more: int) -> pa.Table:
     """All regions in one table, and the first segment's stream goes on for so many entries, each a segment."""
     table = pc.if_else(pc.is_valid(rows["region"]), "ns:t0", rows["table"])
     rows = rows.set_column(rows.schema.get_field_index("table"), STATUS_SCHEMA.field("table"), table)

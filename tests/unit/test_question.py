@@ -21,6 +21,7 @@ from status_tool.vocabulary.scope import Baseline, Scope
 from status_tool.vocabulary.selection import PathMap
 from status_tool.vocabulary.verdicts import Evidence as Level
 from status_tool.vocabulary.verdicts import Verdict
+from tests.judgement import verify_rows
 
 MASTER = Header("master", "m", 2_000, 1_000, coverage_ms=100, hdfs_paths=("/data",), notices=("from FILE",))
 SLAVE = Header("slave", "s", 3_000, 3_000, notices=("from the slave",))
@@ -151,6 +152,21 @@ def test_a_file2_of_hdfs_tells_nothing_of_the_slaves_disk(
     scope = Scope(check_hbase=False, offline=True, path_map=PathMap.parse(["/data=file:/copy"]))
     with pytest.raises(UsageError, match="FILE2 is of the slave's HDFS") if is_refused else nullcontext():
         question(facts(peer()), scope, slave)
+
+
+@pytest.mark.parametrize(
+    ("given", "recorded", "is_complete"), [((), (), True), (("*",), (), False), ((), ("/data*",), False)]
+)
+def test_a_file_system_of_which_all_is_left_out_proves_nothing(
+    given: tuple[str, ...], recorded: tuple[str, ...], is_complete: bool
+) -> None:
+    """One without files is complete, as where HBase alone uses it; not if `--exclude` of either side leaves none."""
+    header = replace(MASTER, hdfs_paths=("/",), hdfs_left_out=("/tmp", "/hbase", *recorded))
+    slave = SideFacts(replace(SLAVE, hdfs_paths=("/",), hdfs_left_out=("/tmp", "/hbase", *given)))
+    found = question(facts(peer(), header=header), Scope(check_hbase=False), slave, excluded=given)
+    outcome = verify_rows([], [], found.master, found.slave, found.scope)
+    assert (outcome.verdict is Verdict.COMPLETE) is is_complete
+    assert [problem.code for problem in outcome.problems] == ([] if is_complete else ["no-files"])
 
 
 def test_a_peer_that_may_lead_here_is_asked_of_the_tables_in_scope() -> None:
