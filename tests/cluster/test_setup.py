@@ -183,6 +183,47 @@ def test_every_peer_has_to_ship_what_is_published(pair: Pair) -> None:
 
 
 @pytest.mark.spark
+def test_what_the_slave_never_got(pair: Pair, tmp_path: Path) -> None:
+    """The old master's peer is disabled: what it holds beyond is told by table, and nothing is shipped by asking.
+
+    Well before the last test, which waits until no peer has been changed for a minute.
+    """
+    pair.create_table("left", {"f": 1})
+    pair.create_table("whole", {"f": 1})
+    pair.master.admin.put_rows("whole", "f", 10)
+    pair.master.admin.put_rows("left", "f", 10)
+    pair.wait_same("whole")
+    pair.wait_same("left")
+    pair.master.admin.disable_peer(PEER)
+    ask = ("lost", "--slave-conf", pair.slave.conf_dir, "--table", "left", "--table", "whole")
+    missing = tmp_path / "missing.jsonl"
+    try:
+        for start in (100, 200, 300):  # an entry of the WAL each, which holds ten rows
+            pair.master.admin.put_rows("left", "f", 10, start=start)
+        found = tool_here(*ask, "--json", "--missing", missing, conf=pair.master)
+        assert found.exit_code == 1, found
+        assert list(found.json["tables"]) == ["left"], found
+        left = found.json["tables"]["left"]
+        assert (left["regions"], left["of_regions"], left["entries"]) == (1, 1, 3), found
+        assert left["written_from_ms"] <= left["written_to_ms"] <= found.json["read_ms"]
+        assert [json.loads(line)["table"] for line in missing.read_text().splitlines()] == ["left"]
+        told = tool_here(*ask, conf=pair.master)
+        assert "left: about 3 WAL entries, in 1 of 1 regions, written between" in told.stdout, told
+        by_rows = tool_here(*ask, "--rows=all", "--json", conf=pair.master)
+        assert (by_rows.exit_code, list(by_rows.json["tables"])) == (1, ["left"]), by_rows
+        assert len(pair.slave.admin.rows("left")) == 10
+    finally:
+        pair.master.admin.enable_peer(PEER)
+    pair.wait_same("left")
+    nothing = tool_here(*ask, conf=pair.master)
+    assert (nothing.exit_code, nothing.stdout.count("Nothing is lost")) == (0, 1), nothing
+    itself = tool_here("lost", "--slave-conf", pair.master.conf_dir, conf=pair.master)
+    assert (itself.exit_code, itself.stderr.count("is this cluster itself")) == (2, 1), itself
+    refused = tool_here("lost", conf=pair.master)
+    assert (refused.exit_code, refused.stderr.count("--slave-conf DIR")) == (2, 1), refused
+
+
+@pytest.mark.spark
 def test_what_is_published_has_all_of_a_file_and_is_in_no_scope(pair: Pair, tmp_path: Path) -> None:
     """Rounds after the shutdown time are no writes after it. Files and digests go with them, signed."""
     key, other, paths = tmp_path / "key", tmp_path / "other", tmp_path / "paths"
@@ -240,44 +281,6 @@ def test_a_publisher_that_is_killed_leaves_whole_files(pair: Pair, tmp_path: Pat
         with connection(ThriftEndpoint("127.0.0.1", cluster.thrift_port)) as client:
             (family,) = client.table(STATUS_TABLE).families().values()
             assert family["time_to_live"] == 24 * 60 * 60, family
-
-
-@pytest.mark.spark
-def test_what_the_slave_never_got(pair: Pair, tmp_path: Path) -> None:
-    """The old master's peer is disabled: what it holds beyond is told by table, and nothing is shipped by asking."""
-    pair.create_table("left", {"f": 1})
-    pair.create_table("whole", {"f": 1})
-    pair.master.admin.put_rows("whole", "f", 10)
-    pair.master.admin.put_rows("left", "f", 10)
-    pair.wait_same("whole")
-    pair.wait_same("left")
-    pair.master.admin.disable_peer(PEER)
-    ask = ("lost", "--slave-conf", pair.slave.conf_dir, "--table", "left", "--table", "whole")
-    missing = tmp_path / "missing.jsonl"
-    try:
-        for start in (100, 200, 300):  # an entry of the WAL each, which holds ten rows
-            pair.master.admin.put_rows("left", "f", 10, start=start)
-        found = tool_here(*ask, "--json", "--missing", missing, conf=pair.master)
-        assert found.exit_code == 1, found
-        assert list(found.json["tables"]) == ["left"], found
-        left = found.json["tables"]["left"]
-        assert (left["regions"], left["of_regions"], left["entries"]) == (1, 1, 3), found
-        assert left["written_from_ms"] <= left["written_to_ms"] <= found.json["read_ms"]
-        assert [json.loads(line)["table"] for line in missing.read_text().splitlines()] == ["left"]
-        told = tool_here(*ask, conf=pair.master)
-        assert "left: about 3 WAL entries, in 1 of 1 regions, written between" in told.stdout, told
-        by_rows = tool_here(*ask, "--rows=all", "--json", conf=pair.master)
-        assert (by_rows.exit_code, list(by_rows.json["tables"])) == (1, ["left"]), by_rows
-        assert len(pair.slave.admin.rows("left")) == 10
-    finally:
-        pair.master.admin.enable_peer(PEER)
-    pair.wait_same("left")
-    nothing = tool_here(*ask, conf=pair.master)
-    assert (nothing.exit_code, nothing.stdout.count("Nothing is lost")) == (0, 1), nothing
-    itself = tool_here("lost", "--slave-conf", pair.master.conf_dir, conf=pair.master)
-    assert (itself.exit_code, itself.stderr.count("is this cluster itself")) == (2, 1), itself
-    refused = tool_here("lost", conf=pair.master)
-    assert (refused.exit_code, refused.stderr.count("--slave-conf DIR")) == (2, 1), refused
 
 
 @pytest.mark.spark
