@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 SITE = {
     # Heads get into the state table by barrier or clean stop only, so that a killed server takes its last ones along.
     "hbase.replicationtable.updateperiod": "600000",
-    "replication.sleep.before.failover": "15000",
+    "replication.sleep.before.failover": "20000",
     "hbase.replication.bulkload.enabled": "true",
 }
 
