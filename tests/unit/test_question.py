@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from status_tool.errors import StatusFileError, StatusToolError, UsageError
-from status_tool.explain.advice import anew_option
+from status_tool.explain.advice import _afterwards, anew_option
 from status_tool.gather.snapshot import apply_shutdown
 from status_tool.runs.question import Question, SideFacts, question_of, refuse_since, shipped_by
+from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import BY_OPTION, RECORDED, SKEW_MS, Header
 from status_tool.vocabulary.outcome import HBaseOutcome, NotReplicated, Outcome
 from status_tool.vocabulary.schema import Row
@@ -357,6 +358,17 @@ def test_the_options_that_accept_an_event_are_never_refused(event_ms: int) -> No
     assert told is not None, option
     assert int(told[1]) == MASTER.cut_ms
     refuse_since(MASTER, Baseline(by_table={"t": int(told[1])}))
+
+
+@pytest.mark.parametrize("after_ms", [-1_000_000, 5])
+def test_the_word_for_a_copy_is_never_refused(after_ms: int) -> None:
+    """Of a hole at the end, or of what is behind under load, it has to reach beyond FILE's cut."""
+    cut_ms = 2_000_000
+    advice = _afterwards(Finding("gap", table="t", repair_to_ms=cut_ms + after_ms), cut_ms)
+    told = re.search(r"Where the master is gone, (-s 2000000 )?--forget t --since t=(\d+) takes your word", advice)
+    assert told is not None, advice
+    assert bool(told[1]) is (after_ms > 0)
+    refuse_since(replace(MASTER, cut_ms=cut_ms), Baseline(by_table={"t": int(told[2])}))
 
 
 def test_a_crash_in_the_shutdown_can_be_accepted() -> None:
