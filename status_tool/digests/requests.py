@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Self
 
 from status_tool.clients.config import Settings, ThriftEndpoint
-from status_tool.clients.thrift import connection, scan
+from status_tool.clients.thrift import connection, get, scan
 from status_tool.digests.counted import NOT_COUNTED, RowsCounted
 from status_tool.digests.coverage import Coverage
 from status_tool.digests.digest import FOREVER, Sums
@@ -213,13 +213,12 @@ class Requests:
         """Raise `ConnectionFailed` if this host's clock, by which cells with a TTL are left out, is not HBase's."""
         # The request was put just now, while an answer may be read long after it was written.
         key = self._key(RequestRow.TYPE)
-        for _, cells in scan(self._endpoint, self.name, key, key + b"\0"):
-            if abs(now_ms() - max(moment for _, moment in cells.values())) > CLOCKS_MS:
-                raise ConnectionFailed(
-                    f"the clocks of this host and of the HBase behind {self._endpoint} differ by more than "
-                    f"{CLOCKS_MS // 60_000} minutes, so that it is not known which cells expire soon (TTL): set them "
-                    "(NTP)"
-                )
+        cells = get(self._endpoint, self.name, key)
+        if cells and abs(now_ms() - max(moment for _, moment in cells.values())) > CLOCKS_MS:
+            raise ConnectionFailed(
+                f"the clocks of this host and of the HBase behind {self._endpoint} differ by more than "
+                f"{CLOCKS_MS // 60_000} minutes, so that it is not known which cells expire soon (TTL): set them (NTP)"
+            )
 
     def _has_table(self) -> bool:
         with connection(self._endpoint) as client:
@@ -339,7 +338,7 @@ class Requests:
             return False
         # Progress costs a read of its own, so it counts only once answers have stayed away.
         key = self._key(ProgressRow.TYPE, server.origin)
-        for _, cells in scan(self._endpoint, self.name, key, key + b"\0"):
+        if cells := get(self._endpoint, self.name, key):
             written = max(timestamp for _, timestamp in cells.values())
             # Only a change counts: the timestamp is of another host's clock.
             if written != server.progress_ts:

@@ -19,10 +19,10 @@ BLOCK = re.compile(r"^ *```sh\n *# (A|B)\n(.*?)^ *```", re.M | re.S)
 
 
 @pytest.fixture
-def prepared(pair: Pair) -> Iterator[Pair]:
-    """As the page has them: both trackers on both, peers in both directions."""
+def both_ways(pair: Pair) -> Iterator[None]:
+    """Peers in both directions, as the page has them."""
     pair.reversed().connect()
-    yield pair
+    yield
     pair.slave.admin.remove_peer(PEER)
 
 
@@ -40,9 +40,9 @@ def follow(pair: Pair, section: str) -> None:
             assert result.exit_code == 0, (side, command, result)
 
 
-def test_over_and_back(prepared: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("both_ways")
+def test_over_and_back(pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A quiet day, the planned way, what a lost A leaves, and back; each time with rows that the last check proved."""
-    pair = prepared
     monkeypatch.chdir(tmp_path)
     Path("paths.txt").write_text("/application\n")
     for side in (pair.master, pair.slave):

@@ -27,7 +27,7 @@ from status_tool.sources.spool import read_spool
 from status_tool.sources.state_table import StateTable, StateTableSource
 from status_tool.vocabulary.ids import origin_id
 from tests.cluster.test_verdicts import assert_complete, dump
-from tests.lab.cluster import Cluster, start_together
+from tests.lab.cluster import Cluster
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
 from tests.pair import PEER, STATE_TABLE, Pair, move_table, start_pair, tool_here, tracked_spec
@@ -129,8 +129,7 @@ def crash_all(cluster: Cluster) -> None:
     """Kill all region servers, and start them again."""
     for server in cluster.region_servers:
         cluster.crash(server)
-    start_together(cluster.region_servers)
-    cluster.wait_ready()
+    cluster.start()
 
 
 def _put(pair: Pair, table: str, rows: Iterator[int]) -> bool:

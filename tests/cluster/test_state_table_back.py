@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.cluster import Cluster, start_together, stop_together
+from tests.lab.cluster import Cluster, stop_together
 from tests.lab.errors import AdminError
 from tests.lab.waiting import wait_until
 from tests.pair import PEER, STATE_TABLE, Pair, Result, tool_here
@@ -38,7 +38,7 @@ def restart_servers(cluster: Cluster, meanwhile: Callable[[], object] = lambda: 
     """All region servers are stopped before any is started."""
     stop_together(cluster.region_servers)
     meanwhile()
-    start_together(cluster.region_servers)
+    cluster.start()
 
 
 def clone(cluster: Cluster) -> None:

@@ -430,14 +430,6 @@ class Cluster:
             server.kill9()
 
 
-def start_together(servers: Sequence[RegionServer]) -> None:
-    """Start them, and wait until the master has accepted all of them."""
-    for server in servers:
-        server.start(wait=False)
-    for server in servers:
-        server.wait_registered()
-
-
 def stop_together(servers: Sequence[Server]) -> None:
     """Stop them cleanly, at the same time."""
     with ThreadPoolExecutor(max_workers=max(1, len(servers))) as pool:

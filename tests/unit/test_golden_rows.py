@@ -233,6 +233,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Recorded:
     monkeypatch.setattr(state_table, "now_ms", lambda: NOW)
     monkeypatch.setattr(state_table, "openings", lambda *_: bytes(range(8)))
     monkeypatch.setattr(requests, "scan", lambda *_: iter(()))
+    monkeypatch.setattr(requests, "get", lambda *_: {})
     monkeypatch.setattr(requests, "HEARTBEAT_S", 3600.0)
     monkeypatch.setattr(os, "urandom", lambda count: bytes(range(count)))
     return recorded

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,10 +10,11 @@ from typing import Any, cast
 import pytest
 
 from status_tool.clients.config import Settings
+from status_tool.clients.thrift import Cells
 from status_tool.digests import requests
 from status_tool.digests.digest import FOREVER, Family
 from status_tool.digests.families import CLOCKS_MS
-from status_tool.digests.request_rows import AnswerRow, ProgressRow, RequestRow
+from status_tool.digests.request_rows import AnswerRow, RequestRow
 from status_tool.digests.requests import DEAD_S, SILENT_AGAIN_S, SILENT_S, Requests
 from status_tool.digests.wire import VERSION, Query
 from status_tool.errors import ConnectionFailed
@@ -33,12 +33,11 @@ class Server:
         self.reported_ts: int | None = None
         monkeypatch.setattr(requests, "_SILENT", set())
         monkeypatch.setattr(requests, "time", SimpleNamespace(monotonic=lambda: self.now))
-        monkeypatch.setattr(requests, "scan", self.scan)
+        monkeypatch.setattr(requests, "get", self.get)
 
-    def scan(self, *_: Any) -> Iterator[tuple[bytes, dict[bytes, tuple[bytes, int]]]]:
+    def get(self, *_: Any) -> Cells:
         """Its row of progress, or none."""
-        if self.reported_ts is not None:
-            yield ProgressRow.TYPE.encode(), {b"s:p": (b"", self.reported_ts)}
+        return {} if self.reported_ts is None else {b"s:p": (b"", self.reported_ts)}
 
     def given_up_after(self) -> float:
         """Seconds that a new request waits for it."""
@@ -86,7 +85,8 @@ def test_cells_of_a_ttl_are_chosen_by_no_clock_that_is_wrong(
     request = {column(RequestRow.HEARTBEAT): (bytes(8), now_ms() + sign * off_ms)}
     answer = {column(AnswerRow.ANSWERS): (struct.pack(">bi", VERSION, 0), now_ms() - 2 * CLOCKS_MS)}
     rows = {RequestRow.TYPE: request, AnswerRow.TYPE: answer}
-    monkeypatch.setattr(requests, "scan", lambda _, __, start, *___: iter([(start, rows[chr(start[0])])]))
+    monkeypatch.setattr(requests, "get", lambda _, __, row: rows[chr(row[0])])
+    monkeypatch.setattr(requests, "scan", lambda _, __, start, ___: iter([(start, rows[chr(start[0])])]))
     monkeypatch.setattr(Requests, "_require_table", lambda _: None)
     monkeypatch.setattr(Requests, "_put", lambda *_: None)
     with pytest.raises(ConnectionFailed, match="clock") if is_refused else nullcontext(), asked:

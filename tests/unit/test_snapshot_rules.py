@@ -18,7 +18,7 @@ import pytest
 
 from status_tool.clients.config import Settings, ZooKeeperEndpoint
 from status_tool.clients.sitefiles import SiteConfig
-from status_tool.clients.thrift import Cells, StoredRow
+from status_tool.clients.thrift import Cells
 from status_tool.clients.zookeeper import Peer, ZooKeeper
 from status_tool.errors import ConfigurationError, ConnectionFailed
 from status_tool.gather import snapshot
@@ -51,7 +51,7 @@ from status_tool.vocabulary.state_rows import (
     column,
 )
 from tests.unit.test_queues import PEER, SUMMARY, queue, wal
-from tests.unit.test_sources import REGION, int64, meta_row, stored
+from tests.unit.test_sources import REGION, int64, meta_row, read_by, stored
 
 STATE = "replicationstate"
 SETTINGS = Settings(
@@ -134,14 +134,6 @@ class Cluster:
         rows = sorted(self.tables[table].items())
         return iter([(key, dict(cells)) for key, cells in rows if start <= key and (stop is None or key < stop)])
 
-    def get(self, endpoint: object, table: str, row: bytes) -> Cells:
-        """As `clients.thrift` does."""
-        return dict(self.scan(endpoint, table, row, row + b"\0")).get(row, {})
-
-    def pages(self, *place: Any) -> Iterator[list[StoredRow]]:
-        """As `clients.thrift` does."""
-        yield from ([stored(row)] for row in self.scan(*place))
-
     def connection(self, _endpoint: object) -> Any:
         """A happybase connection."""
         client = SimpleNamespace(
@@ -198,11 +190,11 @@ class Cluster:
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     """Two live servers with the tracker that echo every barrier at once, a table and a peer; nothing is queued."""
     made = Cluster()
+    read_by(monkeypatch, made.scan)
+    monkeypatch.setattr(meta, "scan", made.scan)
+    monkeypatch.setattr(meta, "scan_pages", lambda *place: ([stored(row)] for row in made.scan(*place)))
     for module in (state_table, meta):
-        monkeypatch.setattr(module, "scan", made.scan)
-        monkeypatch.setattr(module, "scan_pages", made.pages)
         monkeypatch.setattr(module, "connection", made.connection)
-    monkeypatch.setattr(state_table, "get", made.get)
     monkeypatch.setattr("status_tool.clients.named_table.connection", made.connection)
     monkeypatch.setattr(snapshot, "time", made)
     monkeypatch.setattr(state_table, "LOOKS_AGAIN", 0)

@@ -25,7 +25,7 @@ public final class WalWatch implements WALActionsListener, ServerComponent {
   private final Runnable onClose;
   private final long archiveWait;
   private final Health health;
-  /** The entry that is being appended, or whose append failed. Set by the WAL thread only. */
+  /** The entry that is being appended, or whose append failed; taken out by whoever notes that. */
   private final AtomicReference<WALKey> appending = new AtomicReference<>();
   private final AtomicLong durable = new AtomicLong();
   private volatile LongSupplier appended = () -> 0;

@@ -28,6 +28,7 @@ import org.apache.hadoop.hbase.regionserver.MultiVersionConcurrencyControl;
 import org.apache.hadoop.hbase.regionserver.wal.AbstractFSWAL;
 import org.apache.hadoop.hbase.regionserver.wal.AsyncFSWAL;
 import org.apache.hadoop.hbase.regionserver.wal.FSHLog;
+import org.apache.hadoop.hbase.regionserver.wal.ProtobufLogWriter;
 import org.apache.hadoop.hbase.wal.WAL;
 import org.apache.hadoop.hbase.wal.WALEdit;
 import org.apache.hadoop.hbase.wal.WALKey;
@@ -134,46 +135,19 @@ class WalEndTest {
     }
   }
 
-  /** The other kind of WAL, whose file may refuse entries. */
-  private static final class Blocking extends FSHLog {
-    private volatile boolean broken;
+  /** The file of an FSHLog, which may refuse entries. */
+  public static final class Refusing extends ProtobufLogWriter {
+    private static volatile boolean broken;
 
-    private Blocking(Configuration conf, Path root) throws IOException {
-      super(FileSystem.getLocal(conf), root, "logs", "archive", conf, null, true, "fshlog", null);
-    }
+    /** Made by HBase. */
+    public Refusing() {}
 
     @Override
-    protected Writer createWriterInstance(Path path) throws IOException {
-      Writer real = super.createWriterInstance(path);
-      return new Writer() {
-        @Override
-        public void sync(boolean force) throws IOException {
-          real.sync(force);
-        }
-
-        @Override
-        public void append(WAL.Entry entry) throws IOException {
-          if (broken) {
-            throw new IOException("no DataNode is left");
-          }
-          real.append(entry);
-        }
-
-        @Override
-        public long getLength() {
-          return real.getLength();
-        }
-
-        @Override
-        public long getSyncedLength() {
-          return real.getSyncedLength();
-        }
-
-        @Override
-        public void close() throws IOException {
-          real.close();
-        }
-      };
+    public void append(WAL.Entry entry) throws IOException {
+      if (broken) {
+        throw new IOException("no DataNode is left");
+      }
+      super.append(entry);
     }
   }
 
@@ -185,6 +159,7 @@ class WalEndTest {
     // The shared file system of this JVM has the configuration of the test that used it first.
     conf.setBoolean("fs.file.impl.disable.cache", true);
     Hooks.stamper = new WalStamper(Fixtures.ORIGIN, Fixtures.SETTINGS, observed, Fixtures.health());
+    Refusing.broken = false;
     Hooks.open = new CountDownLatch(0);
     Hooks.entered = new CountDownLatch(1);
     wal = new Wal(conf, new Path(folder.toUri()), group);
@@ -300,17 +275,20 @@ class WalEndTest {
   }
 
   private void dropsAreAnError(boolean goesOn) throws Exception {
-    Blocking other = new Blocking(conf, new Path(folder.resolve("other").toUri()));
+    // In HBase 2.6 it is hbase.regionserver.wal.writer.impl.
+    conf.setClass("hbase.regionserver.hlog.writer.impl", Refusing.class, Writer.class);
+    Path root = new Path(folder.toUri());
+    FSHLog other = new FSHLog(FileSystem.getLocal(conf), root, "others", "archive", conf, null, true, "fshlog", null);
     other.init();
     try {
       WalWatch otherWatch = watched(other);
       append(other);
       otherWatch.sync();
-      other.broken = true;
+      Refusing.broken = true;
       append(other);
       append(other);
       assertThrows(IOException.class, otherWatch::sync);
-      other.broken = false;
+      Refusing.broken = false;
       other.rollWriter(true);
       assertEquals(0, health.errors());
       if (goesOn) {
