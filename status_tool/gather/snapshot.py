@@ -286,7 +286,7 @@ def _hbase(
     spooled = _spooled(settings, gathered.header.cluster_id, flushed)
     # The servers' rows come before the heads, which `source` reads last: a row vouches for heads that were written
     # before it. Heads that are read before a row may lack some that it vouches for.
-    small = state.descriptors(barrier, spooled)
+    small = _described(state, barrier, spooled, deadline)
     servers = server_rows(small, own_role, live)
     status_table = own_status_table(settings.state_table, _families_of(small))
     if status_table:
@@ -658,6 +658,21 @@ def settle(state: StateTable, zookeeper: ZooKeeper, barrier: Barrier, role: str,
         now = time.monotonic()
         if now >= deadline:
             return live
+        time.sleep(max(ECHO_POLL_S, now - began))
+
+
+def _described(state: StateTable, barrier: Barrier, spooled: Spooled, deadline: float) -> Descriptors:
+    """Return the small rows. Waits for the tables' descriptors.
+
+    A tracker echoes without them as long as no HBase master is active, for example after a restart of all servers, and
+    writes them in a later round.
+    """
+    while True:
+        began = time.monotonic()
+        small = state.descriptors(barrier, spooled)
+        now = time.monotonic()
+        if small.tables or now >= deadline:
+            return small
         time.sleep(max(ECHO_POLL_S, now - began))
 
 

@@ -186,6 +186,10 @@ def hbase_server(at: Addresses, region_servers: int) -> dict[str, str]:
         "hbase.master.wait.on.regionservers.mintostart": "1",
         "hbase.master.wait.on.regionservers.maxtostart": str(region_servers),
         "hbase.master.wait.on.regionservers.timeout": "20000",
+        # A master collects requests to a region server for 150 ms, and looks once a second whether a move has ended.
+        "hbase.procedure.remote.dispatcher.delay.msec": "10",
+        "hbase.assignment.dispatch.wait.msec": "10",
+        "hbase.master.event.waiting.time": "50",
         "hbase.regionserver.msginterval": "1000",
         "hbase.regionserver.handler.count": "10",
         "hbase.server.thread.wakefrequency": "1000",

@@ -386,6 +386,22 @@ def test_a_region_on_its_way_is_waited_for_until_the_deadline(cluster: Cluster) 
     assert cluster.now == 64
 
 
+def test_descriptors_that_follow_the_echoes_are_waited_for_until_the_deadline(cluster: Cluster) -> None:
+    """No HBase master was active when the barrier was echoed."""
+    tables, cluster.described = cluster.described, {}
+
+    def describe() -> None:
+        cluster.described = tables
+        cluster.echo()
+
+    cluster.at = {4: describe}
+    assert [row["table"] for row in rows_of(gathered(cluster), "table")] == ["t"]
+    cluster.described = {}
+    cluster.before["sync"] = lambda: cluster.echo(OLD, OTHER)
+    assert not rows_of(gathered(cluster), "table")
+    assert cluster.now == 64
+
+
 def test_a_slave_names_all_its_tables_and_what_happened_to_them_whatever_is_asked_for(cluster: Cluster) -> None:
     """A table that is filtered out must not look missing. The clusters that the slave ships to are not queried."""
     cluster.before["sync"] = lambda: cluster.echo(OLD, OTHER, role="r")
