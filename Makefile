@@ -10,6 +10,8 @@ JAR := coprocessor_stubs/target/status-tool-coprocessors.jar
 ARCHIVE := tests/lab/target/servers-2.6.1.jsa
 JAVA_SOURCES := $(shell find coprocessor_stubs/src -name '*.java' 2>/dev/null) coprocessor_stubs/pom.xml
 MVN := mvn -q -B -ntp
+# A JVM that ends within two minutes gains nothing by compiling well.
+export MAVEN_OPTS ?= -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
 
 help: ## Show what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'

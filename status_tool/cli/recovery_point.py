@@ -13,6 +13,7 @@ from status_tool.cli.run import spark_settings_of, streams_of
 from status_tool.cli.run_options import MOST, SIGNED, with_options
 from status_tool.cli.signals import loading
 from status_tool.clients.config import Settings
+from status_tool.errors import UsageError
 from status_tool.spark import jvm
 from status_tool.spark.settings import take_spark
 
@@ -32,7 +33,7 @@ def recovery_point(
             metavar="SECONDS",
             min=0,
             max=MOST,
-            help="How old the point may be (default: three intervals of publish).",
+            help="How old the point may be (default: three intervals of publish; with --sign-key there is none).",
         ),
     ] = None,
     master_cluster: Annotated[
@@ -50,6 +51,8 @@ def recovery_point(
     scope = streams_of(one)
     check_targets(one.metrics, one.report)
     key = sign_key_of(one.sign_key, required=one.require_signature)
+    if key is not None and max_age is None:
+        raise UsageError("--sign-key needs --max-age SECONDS: its default comes from what publish does not sign")
     chosen = spark_settings_of(one.spark_conf)
     take_spark()
     with loading(jvm.kill):

@@ -321,7 +321,7 @@ def _master_half(settled: _Settled, header: Header, source: StateTableSource) ->
     names = (row["region"] for row in regions.rows("region"))
     parents = (row["region"] for row in regions.rows("region", state=RegionState.SPLIT))
     replicated = {row["table"]: frozenset(replicated_families(row["detail"]) or ()) for row in small.tables}
-    crashed = frozenset(row["origin"] for row in settled.servers if has_crashed(row))
+    crashed = {row["origin"]: row.get("gone_ms") or settled.read_by_ms for row in settled.servers if has_crashed(row)}
     existing = codec.Existing(
         codec.packed(names),
         settled.read_by_ms,
@@ -818,6 +818,7 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
         hdfs_paths=plain,
         hdfs_absent=tuple(absent),
         hdfs_left_out=left_out,
+        hdfs_excluded=request.files.exclude,
         hdfs_cluster_id=identity[0],
         hdfs_pool_id=identity[1],
         notices=(*gathered.header.notices, note),

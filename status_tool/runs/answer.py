@@ -127,10 +127,16 @@ def _within(rows: DataFrame, question: Question) -> DataFrame:
     """
     if not question.path_regexes:
         return rows
-    # A file that cannot be read keeps the length of its listing; the row of a folder has none.
-    is_unlisted = (F.col("state") == FileState.UNREADABLE) & F.col("length").isNull()
-    inside = is_unlisted & _matches(question.above_regexes)
-    return rows.where((F.col("kind") != "file") | _matches(question.path_regexes) | inside)
+    return rows.where((F.col("kind") != "file") | _matches(question.path_regexes) | _unlisted(question.above_regexes))
+
+
+def _unlisted(regexes: Sequence[str]) -> Column:
+    """Return whether a row is of a folder that matches and could not be listed.
+
+    A file that cannot be read keeps the length of its listing; the row of a folder has none.
+    """
+    is_unlisted = F.coalesce(F.col("state") == FileState.UNREADABLE, F.lit(False)) & F.col("length").isNull()
+    return is_unlisted & _matches(regexes)
 
 
 def _matches(regexes: Sequence[str]) -> Column:
@@ -141,12 +147,14 @@ def _matches(regexes: Sequence[str]) -> Column:
 def _without(rows: DataFrame, question: Question) -> DataFrame:
     """Return the rows without the files of `--exclude`, for both sides: else they would be missing on one.
 
-    As in a listing: what a root names is checked, although it lies inside what is left out.
+    As in a listing: what a root names is checked, although it lies inside what is left out. A folder above it that could
+    not be listed stays: nobody knows what it holds of the root's.
     """
     if not question.excluded_regexes:
         return rows
     left_out = _matches(question.excluded_regexes)
     for named in question.named:
         left_out = left_out & ~(_matches([named.files]) & ~_matches(named.left_out))
+    left_out = left_out & ~_unlisted([named.above for named in question.named])
     # In SQL the opposite of null is null, and `where` drops it.
     return rows.where((F.col("kind") != "file") | F.col("path").isNull() | ~left_out)

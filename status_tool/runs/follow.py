@@ -182,6 +182,7 @@ def with_files_of(fresh: Header, file: Header) -> Header:
         hdfs_paths=file.hdfs_paths,
         hdfs_absent=file.hdfs_absent,
         hdfs_left_out=file.hdfs_left_out,
+        hdfs_excluded=file.hdfs_excluded,
         hdfs_cluster_id=file.hdfs_cluster_id,
         hdfs_pool_id=file.hdfs_pool_id,
         notices=notices,

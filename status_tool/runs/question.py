@@ -225,8 +225,7 @@ def question_of(
     refuse_since(header, scope.since)
     peer = _peer(master, slave.header, scope)
     scope = _narrowed(scope, header, slave.header)
-    # What both leave out is the tool's own choice, or given here.
-    excludes = bool(excluded) or not set(header.hdfs_left_out) <= set(slave.header.hdfs_left_out)
+    excludes = any((excluded, header.hdfs_excluded, slave.header.hdfs_excluded))
     scope = dataclasses.replace(scope, excludes=excludes)
     # After `_narrowed`: the sides need not fit in a half that is not compared.
     _refuse_same_hdfs(header, slave.header, scope)

@@ -240,8 +240,9 @@ class Existing:
     """Since when all servers have been tracked, so that the opening of a region that was created later was seen."""
     replicated: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By table, the families of its descriptor that are replicated."""
-    crashed: frozenset[int] = frozenset()
-    """Servers that crashed and are not pruned: what they wrote last may be asked for."""
+    crashed: Mapping[int, int] = field(default_factory=dict)
+    """Servers that crashed and are not pruned, with when they were known to be gone: what they wrote last may be asked
+    for."""
     barriers: Mapping[int, int] = field(default_factory=dict)
     """By origin, when a live server had read the barrier, on its own clock."""
     split: frozenset[bytes] = frozenset()
@@ -250,6 +251,10 @@ class Existing:
     def is_expected(self, origin: int, opened_ms: int) -> bool:
         """Return True if a region that a server opened then was among those that were read after the barrier."""
         return opened_ms <= self.barriers.get(origin, self.until_ms + SKEW_MS)
+
+    def had_until_ms(self, origin: int) -> int | None:
+        """Return until when a server may have had a region whose close it did not record; None: it is pruned."""
+        return self.until_ms if origin in self.barriers else self.crashed.get(origin)
 
     def is_covered(self, region_id: int | None) -> bool:
         """Return True if a region was created when all servers were tracked, by its id."""
@@ -332,7 +337,7 @@ def contents(
         if existing:
             families = existing.replicated.get(name, frozenset())
             if is_gone or prefix(region) in existing.split:
-                lazy_ms = _left_unshipped_ms(life, families)
+                lazy_ms = _left_unshipped_ms(life, families, existing)
             else:
                 lazy_ms = read_ms if _replicates_less(life, families) else None
         else:
@@ -412,14 +417,17 @@ def _replicates_less(life: Life, families: frozenset[str]) -> bool:
     return life.last is not None and life.last.closed_ms is None and not families <= set(life.last.replicated)
 
 
-def _left_unshipped_ms(life: Life, families: frozenset[str]) -> int | None:
+def _left_unshipped_ms(life: Life, families: frozenset[str], existing: Existing) -> int | None:
     """Return when a region closed for good with files of families that are replicated now and were not then.
 
-    What was split or merged from it opens with the new descriptor, and inherits cells that no stream has.
+    What was split or merged from it opens with the new descriptor, and inherits cells that no stream has. Nobody knows
+    with which files a region closed whose server crashed before it recorded that.
     """
-    if life.last is None or life.last.closed_ms is None:
+    if life.last is None:
         return None
     was_local = families - set(life.last.replicated)
+    if life.last.closed_ms is None:
+        return existing.had_until_ms(life.last.origin) if was_local else None
     return life.last.closed_ms if any(life.last.after.get(family, NONE).count for family in was_local) else None
 
 

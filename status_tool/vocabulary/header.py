@@ -55,6 +55,8 @@ class Header:
     """Those of them, named by `-f` or the configuration, that do not exist."""
     hdfs_left_out: tuple[str, ...] = ()
     """Folders and patterns that were left out below them, besides those that always are."""
+    hdfs_excluded: tuple[str, ...] = ()
+    """Those of them that `--exclude` named."""
     hdfs_cluster_id: str = ""
     """HDFS's own cluster id; empty if no NameNode reports it, or no HDFS was read."""
     hdfs_pool_id: str = ""

@@ -255,13 +255,17 @@ class NamedInside:
     """A regular expression for all that the root stands for."""
     left_out: tuple[str, ...]
     """And for what is left out of that: exclusions that match below the root, or the match of a glob in it."""
+    above: str
+    """And for the folders above the root."""
 
 
 def named_inside(roots: Iterable[str], globs: Sequence[str]) -> tuple[NamedInside, ...]:
     """Return the roots that lie, or may lie, inside what `--exclude` leaves out."""
     regexes = exclusion_regexes(globs)
     found = (root for root in roots if is_glob(root) or any(re.match(regex, root) for regex in regexes))
-    return tuple(NamedInside(glob_regex(root), tuple(_left_out(root, globs))) for root in found) if globs else ()
+    if not globs:
+        return ()
+    return tuple(NamedInside(glob_regex(root), tuple(_left_out(root, globs)), above_regex(root)) for root in found)
 
 
 def _left_out(root: str, globs: Iterable[str]) -> Iterator[str]:

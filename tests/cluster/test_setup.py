@@ -258,7 +258,7 @@ def test_what_is_published_has_all_of_a_file_and_is_in_no_scope(pair: Pair, tmp_
     assert (files.exit_code, files.json["hdfs"]["files"]["match"]) == (0, 1), files
     refused = tool_here(*ask[:-1], other, conf=pair.slave)
     assert (refused.exit_code, "was not signed with the key" in refused.json["error"]) == (2, True), refused
-    point = points.recovery_point(pair, "--table", "shipped", "--sign-key", str(key), ask=tool_here)
+    point = points.recovery_point(pair, "--table", "shipped", "--sign-key", str(key), "--max-age", "60", ask=tool_here)
     assert point.json["recovery_point_ms"] == checked.json["shutdown_ms"], point
 
 

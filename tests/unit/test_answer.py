@@ -84,6 +84,17 @@ def test_a_root_inside_what_exclude_leaves_out_is_compared(
     assert kept == [*paths, None]
 
 
+def test_a_folder_above_a_root_inside_what_exclude_leaves_out_that_could_not_be_listed_stays(
+    session: SparkSession,
+) -> None:
+    """Its row is all that says that the root was never looked at; one that leads to no root goes."""
+    unlisted = {"length": None, "state": FileState.UNREADABLE}
+    rows = frame(session, *(file_row(path, **unlisted) for path in ("/data/old", "/data/old/y")), file_row("/data/old"))
+    asked = question("/data", "/data/old/x", excluded=("/data/old",))
+    kept = [(row["path"], row["state"]) for row in _without(rows, asked).select("path", "state").collect()]
+    assert kept == [("/data/old", "unreadable")]
+
+
 def test_a_bracket_is_for_spark_what_it_is_for_the_listing(session: SparkSession) -> None:
     """Java nests brackets, and knows `&&`."""
     names = ["a", "b", "c", "z", "]", "[", "[!]", "-", "&", "\\", "^", "+", "9", "x]"]

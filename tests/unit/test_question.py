@@ -156,14 +156,24 @@ def test_a_file2_of_hdfs_tells_nothing_of_the_slaves_disk(
 
 
 @pytest.mark.parametrize(
-    ("given", "recorded", "is_complete"), [((), (), True), (("*",), (), False), ((), ("/data*",), False)]
+    ("given", "recorded", "there", "is_complete"),
+    [
+        ((), (), (), True),
+        (("*",), (), ("*",), False),
+        ((), ("/data*",), (), False),
+        ((), ("*",), ("*",), False),
+        ((), (), ("*",), False),
+    ],
 )
 def test_a_file_system_of_which_all_is_left_out_proves_nothing(
-    given: tuple[str, ...], recorded: tuple[str, ...], is_complete: bool
+    given: tuple[str, ...], recorded: tuple[str, ...], there: tuple[str, ...], is_complete: bool
 ) -> None:
-    """One without files is complete, as where HBase alone uses it; not if `--exclude` of either side leaves none."""
-    header = replace(MASTER, hdfs_paths=("/",), hdfs_left_out=("/tmp", "/hbase", *recorded))
-    slave = SideFacts(replace(SLAVE, hdfs_paths=("/",), hdfs_left_out=("/tmp", "/hbase", *given)))
+    """One without files is complete, as where HBase alone uses it, whose folder may have another name; not if
+    `--exclude` of the check, of FILE or of FILE2 leaves none.
+    """
+    own, its = ("/tmp", "/hbase"), ("/tmp", "/hbase2")
+    header = replace(MASTER, hdfs_paths=("/",), hdfs_left_out=(*own, *recorded), hdfs_excluded=recorded)
+    slave = SideFacts(replace(SLAVE, hdfs_paths=("/",), hdfs_left_out=(*its, *there), hdfs_excluded=there))
     found = question(facts(peer(), header=header), Scope(check_hbase=False), slave, excluded=given)
     outcome = verify_rows([], [], found.master, found.slave, found.scope)
     assert (outcome.verdict is Verdict.COMPLETE) is is_complete

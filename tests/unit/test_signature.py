@@ -144,6 +144,18 @@ def test_a_signature_that_the_configuration_requires_is_required(
     assert "--require-signature needs --sign-key FILE" in capsys.readouterr().err
 
 
+def test_a_point_of_signed_files_is_as_old_as_the_one_who_asks_allows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever may write to the slave's table of files could raise the interval, and an old point would be fresh."""
+    key = key_file(tmp_path / "key")
+    command = ["recovery-point", "--thrift", "127.0.0.1:1", "--zookeeper", "127.0.0.1:1/hbase", "--sign-key", str(key)]
+    assert main(command) == 2
+    assert "--sign-key needs --max-age SECONDS" in capsys.readouterr().err
+    assert main([*command, "--max-age", "90"]) == 2
+    assert "--max-age" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

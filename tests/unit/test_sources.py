@@ -474,8 +474,8 @@ def test_a_tenure_that_cannot_be_read_is_not_taken_for_none(known: dict[str, Any
     assert [(row["state"], row["write_ms"]) for row in found] == [("changed", 9)]
 
 
-@pytest.mark.parametrize("crashed", [frozenset[int](), frozenset({7})])
-def test_what_a_crashed_server_wrote_last_is_told_until_it_is_pruned(crashed: frozenset[int]) -> None:
+@pytest.mark.parametrize("crashed", [{}, {7: 30}])
+def test_what_a_crashed_server_wrote_last_is_told_until_it_is_pruned(crashed: dict[int, int]) -> None:
     """It had recorded entry 9 when it crashed, and the next server opened the region at 15."""
     earlier, later = (
         f'{{"o":{o},"t":{t},"s":{s},"r":["f"],"a":{{}},"b":{{}}}}' for o, t, s in ((2, 5, 9), (15, 20, 15))
@@ -563,6 +563,28 @@ def test_a_region_of_a_master_that_was_split_or_merged_with_a_descriptor_of_befo
     existing = codec.Existing(names, 1_000, replicated={"t": frozenset("f")}, split=parents)
     found = [(row["state"], row["write_ms"]) for row in contents(held_by(value), existing)]
     assert [row for row in found if row[0] == "changed"] == [("changed", 9)] * changed
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+@pytest.mark.parametrize(
+    ("servers", "replicated", "changed"),
+    [
+        ({"crashed": {1: 70}}, "[]", [70]),
+        ({"crashed": {1: 70}}, '["f"]', []),
+        ({"barriers": {1: 80}}, "[]", [1_000]),  # it lives, and records the close in a moment
+        ({}, "[]", []),  # it is pruned
+    ],
+)
+def test_a_region_of_a_master_that_was_split_or_merged_by_a_server_that_crashed_before_it_recorded_the_close(
+    is_named: bool, servers: dict[str, Any], replicated: str, changed: list[int]
+) -> None:
+    """Nobody knows what the close flushed of a family whose scope was raised while the region was open."""
+    value = f'{{"o":2,"t":7,"s":12,"r":{replicated},"a":{{}},"b":{{}}}}'
+    names = codec.packed(["00"] if is_named else [])
+    parents = frozenset([codec.prefix("00")] if is_named else [])
+    existing = codec.Existing(names, 1_000, replicated={"t": frozenset("f")}, split=parents, **servers)
+    found = contents(held_by(value), existing)
+    assert [row["write_ms"] for row in found if row["state"] == "changed"] == changed
 
 
 @pytest.mark.parametrize(
