@@ -147,8 +147,8 @@ def _matches(regexes: Sequence[str]) -> Column:
 def _without(rows: DataFrame, question: Question) -> DataFrame:
     """Return the rows without the files of `--exclude`, for both sides: else they would be missing on one.
 
-    As in a listing: what a root names is checked, although it lies inside what is left out. A folder above it that could
-    not be listed stays: nobody knows what it holds of the root's.
+    As in a listing: what a root names is checked, although it lies inside what is left out. A folder above it that
+    could not be listed stays: nobody knows what it holds of the root's.
     """
     if not question.excluded_regexes:
         return rows

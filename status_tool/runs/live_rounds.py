@@ -26,8 +26,8 @@ from status_tool.rules.kept_proofs import kept_of, told
 from status_tool.runs.answer import Comparison, Last, always
 from status_tool.runs.check import Check, session_of
 from status_tool.runs.compare_rows import RowComparison
-from status_tool.runs.master_side import MasterSide
-from status_tool.runs.question import Question, SideFacts, question_of, refuse_pruned
+from status_tool.runs.master_side import MasterSide, facts_of
+from status_tool.runs.question import Question, SideFacts, question_of, refuse_narrowed, refuse_pruned
 from status_tool.runs.sampling import Repeated, disprove, repeating
 from status_tool.runs.slave_side import Scratch, gather, segments_now, slave_request, slave_rows
 from status_tool.runs.write import Say
@@ -253,10 +253,13 @@ class LiveRounds:
 def question_in(side: MasterSide, slave: SideFacts, check: Check) -> Question:
     """Return the question of a check. Raises what `question_of` raises."""
     scope = dataclasses.replace(check.scope, offline=check.slave_status is not None)
-    if side.older is not None:
-        # FILE's own streams stay in scope, and may need segments that newer ones do not.
-        refuse_pruned(side.older.header, slave.header, scope)
-    return question_of(side.facts(), slave, scope, check.hdfs_paths, check.files.exclude)
+    if side.older is None:
+        return question_of(side.facts(), slave, scope, check.hdfs_paths, check.files.exclude)
+    # FILE's own streams stay in scope, and may need segments that newer ones do not.
+    refuse_pruned(side.older.header, slave.header, scope)
+    question = question_of(side.facts(), slave, scope, check.hdfs_paths, check.files.exclude)
+    refuse_narrowed(facts_of(side.older, side.older.header), question)
+    return question
 
 
 def _lacking(outcome: Outcome) -> frozenset[str]:

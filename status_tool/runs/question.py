@@ -366,6 +366,30 @@ def _other_peers(master: SideFacts, chosen: PeerFacts, slave: Header) -> tuple[s
     return tuple(sorted(str(peer["id"]) for peer in leading if peer["id"] != chosen["id"]))
 
 
+def refuse_narrowed(older: SideFacts, now: Question) -> None:
+    """Raise `StatusFileError` if the peer ships less than when FILE was written.
+
+    What it left out would be asked for no more, and FILE's own entries of that never count as missing.
+    """
+    try:
+        before = _peer(older, now.slave, now.scope)
+    except StatusFileError:
+        return  # no peer led here then, so FILE asks for nothing by itself
+    if before is None or now.peer is None:
+        return
+    then, still = family_filter(before), family_filter(now.peer)
+    asked = asked_filter(now.scope).holds
+    # A table whose descriptor is not known may be replicated, too.
+    streams: list[tuple[str, str | None]] = [(table, None) for table in older.tables]
+    streams += [(table, family) for table, families in older.replicated.items() for family in families]
+    lost = {table for table, family in streams if then.ships(table, family) and not still.ships(table, family)}
+    if gone := sorted(filter(asked, lost)):
+        raise StatusFileError(
+            f"peer {safe(str(now.peer['id']))} ships less than when FILE was written ({few(gone, NAMED_LIMITS)}), and"
+            " nothing would ask for that any more: check FILE without --follow, or write it again (run -m)"
+        )
+
+
 def refuse_pruned(master: Header, slave: Header, scope: Scope) -> None:
     """Raise `StatusFileError` for a FILE that needs segments which the slave has pruned since."""
     if scope.check_hbase and is_pruned(master, slave):

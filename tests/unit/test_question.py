@@ -13,7 +13,7 @@ import pytest
 from status_tool.errors import StatusFileError, StatusToolError, UsageError
 from status_tool.explain.advice import _afterwards, anew_option
 from status_tool.gather.snapshot import apply_shutdown
-from status_tool.runs.question import Question, SideFacts, question_of, refuse_since, shipped_by
+from status_tool.runs.question import Question, SideFacts, question_of, refuse_narrowed, refuse_since, shipped_by
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import BY_OPTION, RECORDED, SKEW_MS, Header
 from status_tool.vocabulary.outcome import HBaseOutcome, NotReplicated, Outcome
@@ -58,6 +58,34 @@ def test_tables_that_the_peer_does_not_ship_are_left_out() -> None:
     assert found.not_replicated == NotReplicated(("b",), (("a", "g"), ("a", "h")))
     assert found.queues.withheld == {"a": ("g",)}
     assert found.queues.families.listed == {"a": frozenset("f")}
+
+
+@pytest.mark.parametrize(
+    ("now", "scope", "lost"),
+    [
+        (peer(), Scope(), None),
+        (peer(exclude_table_cfs={"b": []}), Scope(), "b"),
+        (peer(exclude_table_cfs={"b": []}), Scope(tables=frozenset({"a"})), None),
+        (peer(exclude_table_cfs={"a": ["g"]}), Scope(), "a"),
+        (peer(exclude_table_cfs={"a": ["h"]}), Scope(), None),  # it was not replicated
+        (peer(exclude_namespaces=["default"]), Scope(), "a, b, c"),
+        (peer(id="2", replicate_all=False, table_cfs={"a": None, "b": None}), Scope(), "c"),
+    ],
+)
+def test_what_file_asks_for_cannot_leave_the_scope_while_a_check_follows(
+    now: Row, scope: Scope, lost: str | None
+) -> None:
+    """Somebody narrows the peer, or adds another one in its place: FILE's own entries would never count as missing."""
+    tables = (table("a", f=1, g=1, h=0), table("b", f=1))
+    file = facts(peer(), *tables, region_tables=frozenset({"c"}))
+    asked = question(facts(now, *tables), scope)
+    with nullcontext() if lost is None else pytest.raises(StatusFileError, match=rf"ships less than .* \({lost}\)"):
+        refuse_narrowed(file, asked)
+
+
+def test_a_file_of_before_the_peer_asks_for_nothing_while_a_check_follows() -> None:
+    """As `run -m` that came too early: only what the newer looks have is in scope."""
+    refuse_narrowed(facts(peer(cluster_id="elsewhere"), table("a", f=1)), question(facts(peer(), table("a", f=1))))
 
 
 def test_a_peer_that_is_removed_between_two_looks_is_told() -> None:
