@@ -241,6 +241,8 @@ class Settings:
         port = self.site.integer("hbase.zookeeper.property.clientPort", 2181)
         hosts = [host.strip() for host in quorum.split(",") if host.strip()]
         joined = ",".join(host if ":" in host else f"{host}:{port}" for host in hosts)
+        for part in joined.split(","):
+            host_port(part, "hbase.zookeeper.quorum, with hbase.zookeeper.property.clientPort,")
         znode = self.site.get("zookeeper.znode.parent", "/hbase")
         return replace(ZooKeeperEndpoint(joined, znode), **self._zookeeper_access)
 
@@ -447,9 +449,18 @@ def _qops(asked: str, key: str) -> tuple[str, ...]:
 def host_port(text: str, option: str) -> tuple[str, int]:
     """Parse the value of an option. Raises `ConfigurationError`."""
     host, _, port = text.strip().rpartition(":")
-    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536 or not _is_name(host):
         raise ConfigurationError(f"{option} {text!r}: expected HOST:PORT")
     return host, int(port)
+
+
+def _is_name(host: str) -> bool:
+    """Return True if Python can look the host up: it raises no OSError for a label that is empty or too long."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        return False
+    return True
 
 
 def parse_zookeeper(text: str, option: str = "--zookeeper") -> ZooKeeperEndpoint:

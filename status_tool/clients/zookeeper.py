@@ -23,7 +23,7 @@ from kazoo.hosts import collect_hosts
 from kazoo.retry import KazooRetry
 
 from status_tool.clients import hbase_pb2
-from status_tool.clients.config import ZooKeeperEndpoint
+from status_tool.clients.config import ZooKeeperEndpoint, host_port
 from status_tool.clients.sasl import SaslLogin
 from status_tool.clients.tls import distrust, tls_context
 from status_tool.errors import ConfigurationError, ConnectionFailed
@@ -362,10 +362,15 @@ def parse_cluster_key(key: str, of: ZooKeeperEndpoint) -> ZooKeeperEndpoint | No
     """
     quorum, _, rest = key.partition(":/")
     hosts, _, port = quorum.rpartition(":")
-    if not hosts or not port.isdigit() or not rest:
+    if not hosts or not rest:
         return None
-    joined = ",".join(host if ":" in host else f"{host}:{port}" for host in hosts.split(","))
-    return replace(of, hosts=joined, znode="/" + rest)
+    parts = [host if ":" in host else f"{host}:{port}" for host in hosts.split(",")]
+    try:
+        for part in parts:
+            host_port(part, "peer")
+    except ConfigurationError:
+        return None
+    return replace(of, hosts=",".join(parts), znode="/" + rest)
 
 
 def peer_cluster_id(peer: Peer, of: ZooKeeperEndpoint) -> str | None:

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -279,14 +280,8 @@ def _hbase(
     barrier = state.put_barrier()
     say("waiting until every region server has flushed past the barrier")
     own_role = ROLES[request.side]
-    live = settle(state, zookeeper, barrier, own_role, deadline)
-    # The spool comes before the table: a tracker puts a file's rows into the table before it deletes the file.
-    echoes = state.echoes(barrier)
-    flushed = {origin_id(server) for (server, role), has_echoed in echoes.items() if has_echoed and role == own_role}
-    spooled = _spooled(settings, gathered.header.cluster_id, flushed)
-    # The servers' rows come before the heads, which `source` reads last: a row vouches for heads that were written
-    # before it. Heads that are read before a row may lack some that it vouches for.
-    small = _described(state, barrier, spooled, deadline)
+    spool = partial(_spooled, settings, gathered.header.cluster_id)
+    live, spooled, small = _settled_rows(state, zookeeper, barrier, own_role, deadline, spool)
     servers = server_rows(small, own_role, live)
     status_table = own_status_table(settings.state_table, _families_of(small))
     if status_table:
@@ -661,18 +656,33 @@ def settle(state: StateTable, zookeeper: ZooKeeper, barrier: Barrier, role: str,
         time.sleep(max(ECHO_POLL_S, now - began))
 
 
-def _described(state: StateTable, barrier: Barrier, spooled: Spooled, deadline: float) -> Descriptors:
-    """Return the small rows. Waits for the tables' descriptors.
+def _settled_rows(
+    state: StateTable,
+    zookeeper: ZooKeeper,
+    barrier: Barrier,
+    role: str,
+    deadline: float,
+    spool: Callable[[set[int]], Spooled],
+) -> tuple[list[str], Spooled, Descriptors]:
+    """Return the live servers, what is spooled, and the small rows, once servers have echoed and tables are described.
 
-    A tracker echoes without them as long as no HBase master is active, for example after a restart of all servers, and
-    writes them in a later round.
+    Trackers echo without the tables' descriptors as long as no HBase master is active, for example after a restart of
+    all servers, and write them in a later round. All is read anew then: other servers may have come.
     """
     while True:
         began = time.monotonic()
+        live = settle(state, zookeeper, barrier, role, deadline)
+        # The spool comes before the table: a tracker puts a file's rows into the table before it deletes the file.
+        echoes = state.echoes(barrier)
+        flushed = {origin_id(server) for (server, own), has_echoed in echoes.items() if has_echoed and own == role}
+        spooled = spool(flushed)
+        # The servers' rows come before the heads, which the source reads last: a row vouches for heads that were
+        # written before it. Heads that are read before a row may lack some that it vouches for.
         small = state.descriptors(barrier, spooled)
         now = time.monotonic()
-        if small.tables or now >= deadline:
-            return small
+        # Nobody describes tables where no tracker is, or no table.
+        if small.tables or not flushed or now >= deadline or not state.has_others():
+            return live, spooled, small
         time.sleep(max(ECHO_POLL_S, now - began))
 
 

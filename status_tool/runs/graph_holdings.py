@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,11 +13,13 @@ from status_tool.rules.segments import earliest, latest
 from status_tool.rules.tables import taken_away
 from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.codes import CODES
+from status_tool.vocabulary.details import fits, is_number, map_of, object_in, optional
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import TableFilter
 
 _COLUMNS = ("table", "region", "origin", "via", "prev", "seq", "first_ms", "write_ms", "started_ms")
+_WRITERS = dict.fromkeys(("written_by", "deleted_by"), optional(map_of(is_number)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +175,11 @@ def _passed(
 
 
 def _tables(slave: StatusFile, only: TableFilter) -> Iterable[tuple[str, Mapping[str, Any]]]:
-    """Yield the record of each table in scope."""
+    """Yield the record of each table in scope; of a damaged one the edge's own check tells."""
     for row in slave.rows_of("table"):
-        if row["detail"] and _is_told(row["table"], slave, only):
-            yield row["table"], json.loads(row["detail"])
+        detail = object_in(row["detail"])
+        if detail is not None and fits(detail, _WRITERS) and _is_told(row["table"], slave, only):
+            yield row["table"], detail
 
 
 def _is_told(table: str | None, slave: StatusFile, only: TableFilter) -> bool:

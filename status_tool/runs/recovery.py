@@ -388,8 +388,13 @@ def _skew_ms(facts: SideFacts) -> int | None:
 
 
 def _heard_ms(facts: SideFacts) -> list[int]:
-    """Return when the live servers read the barrier, each on its own clock."""
-    return [row["read_ms"] for row in facts.kind("server") if row["live"] and row["echoed"] and row["read_ms"]]
+    """Return when the servers read the barrier, each on its own clock.
+
+    One that has crashed since is settled by its echo as well, and what it acknowledged after that may be nowhere. What
+    one wrote that stopped in order is in FILE.
+    """
+    rows = (row for row in facts.kind("server") if row["echoed"] and (row["live"] or row.get("final_ms") is None))
+    return [row["read_ms"] for row in rows if row["read_ms"]]
 
 
 def beyond_of(

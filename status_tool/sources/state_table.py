@@ -33,6 +33,7 @@ from status_tool.sources.meta import open_regions
 from status_tool.vocabulary.details import fits, map_of, object_of
 from status_tool.vocabulary.header import SKEW_MS
 from status_tool.vocabulary.ids import from_hex
+from status_tool.vocabulary.names import status_table_of
 from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.state_rows import (
@@ -130,7 +131,9 @@ class StateTableSource(Source):
         Region names are hashes, so the parts are even.
         """
         known = self.existing or self.places
-        step = len(_HEX) if known is not None and known.count <= FEW_REGIONS else max(1, len(_HEX) // self.tasks)
+        # With a filter the regions are those that it holds, and the rows are those of all tables.
+        is_small = known is not None and self.only.everything and known.count <= FEW_REGIONS
+        step = len(_HEX) if is_small else max(1, len(_HEX) // self.tasks)
         groups = [_HEX[i : i + step] for i in range(0, len(_HEX), step)]
         return [tuple(KeyRange(kind, digits) for kind in self.types) for digits in groups]
 
@@ -493,6 +496,11 @@ class StateTable(NamedTable):
             codec.number(coverage, CoverageRow.SLAVE_START_MS),
             codec.number(coverage, CoverageRow.KEPT_MS),
         )
+
+    def has_others(self) -> bool:
+        """Return True if the cluster has a table beside the tool's own: trackers describe those only."""
+        with connection(self.endpoint) as client:
+            return bool({*client.tables()} - {self.name.encode(), status_table_of(self.name).encode()})
 
     def known_families(self) -> dict[str, dict[str, Any]]:
         """Return the families that the trackers recorded last, at whatever time, by table.

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from status_tool.clients.config import Settings
+from status_tool.clients.config import Settings, ZooKeeperEndpoint
 from status_tool.clients.sitefiles import SiteConfig, load_site
+from status_tool.clients.zookeeper import parse_cluster_key
 from status_tool.errors import ConfigurationError
 
 
@@ -82,6 +83,19 @@ def test_zookeeper_from_option_and_site() -> None:
     assert given == found
     assert str(given) == "z1:2182,z2:2182/hb"
     assert given.cluster_key == "z1,z2:2182:/hb"
+
+
+@pytest.mark.parametrize(
+    ("quorum", "port"), [("z", "99999"), ("z:abc", "2181"), ("z:1:2:", "2181"), ("zk1..example.com", "2181")]
+)
+def test_a_quorum_that_no_client_can_ask(quorum: str, port: str) -> None:
+    """In one line, whoever named it; kazoo's own thread would end with a traceback."""
+    with pytest.raises(ConfigurationError, match=r"hbase\.zookeeper\.quorum.*clientPort.*expected HOST:PORT"):
+        settings(hbase_zookeeper_quorum=quorum, hbase_zookeeper_property_clientPort=port).zookeeper()
+    if ":" not in quorum:
+        with pytest.raises(ConfigurationError, match=r"--zookeeper .* expected HOST:PORT"):
+            Settings(SiteConfig({}), zookeeper_option=f"{quorum}:{port}/hbase").zookeeper()
+    assert parse_cluster_key(f"{quorum}:{port}:/hbase", ZooKeeperEndpoint("z:1", "/hbase")) is None
 
 
 def test_state_table_and_spool() -> None:

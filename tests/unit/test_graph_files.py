@@ -27,12 +27,14 @@ from status_tool.runs.graph_check import (
     _Search,
     station_by_zookeeper,
 )
+from status_tool.runs.graph_holdings import WrittenBy, written_on
+from status_tool.status_file.reader import open_status
 from status_tool.status_file.signature import SignKey
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.outcome import HBaseOutcome, Outcome
 from status_tool.vocabulary.schema import STATUS_SCHEMA
-from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.scope import Scope, TableFilter
 from status_tool.vocabulary.verdicts import Evidence, Verdict
 from tests.pair import REPOSITORY
 
@@ -60,6 +62,17 @@ def test_a_file_of_files_alone_is_refused(tmp_path: Path) -> None:
     desk = _Desk(PathsAsked((NamedCluster("sun", files=(file,)),), Scope()), tmp_path, lambda _: None)
     with pytest.raises(UsageError, match="holds only the HDFS half"):
         desk.open_files()
+
+
+@pytest.mark.parametrize("detail", ["{", "[1]", '{"written_by":[1]}', '{"written_by":{"":1},"deleted_by":1}'])
+def test_a_table_of_which_the_record_is_damaged_takes_no_other_along(tmp_path: Path, detail: str) -> None:
+    """The check of its edge tells of it."""
+    details = {"t": detail, "u": '{"written_by":{"sun":7}}'}
+    rows = [{"kind": "table", "table": table, "detail": text} for table, text in details.items()]
+    with StatusWriter(tmp_path / "f", Header("slave", "s", 5, 5)) as writer:
+        writer.write(pa.Table.from_pylist(rows, schema=STATUS_SCHEMA))
+    with open_status(tmp_path / "f") as slave:
+        assert written_on(slave, (), TableFilter()) == {"u": (WrittenBy(("sun",), 7, None),)}
 
 
 def test_files_of_two_clusters_are_not_one(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from status_tool.runs.recovery import (
     Judgement,
     _answer,
     _Bench,
+    _heard_ms,
     _Search,
     _skew_ms,
     beyond_of,
@@ -306,12 +307,27 @@ def test_clocks_differ_at_most_by_what_the_token_shows() -> None:
     facts = SideFacts(
         replace(header(closing(0)), barrier_issued_ms=1_000, created_ms=3_000),
         tuple(
-            {"kind": "server", "live": live, "echoed": True, "read_ms": read_ms}
-            for live, read_ms in ((True, 1_200), (True, 900), (False, 90_000), (True, None))
+            {"kind": "server", "live": live, "echoed": echoed, "read_ms": read_ms, "final_ms": final_ms}
+            for live, echoed, read_ms, final_ms in (
+                (True, True, 1_200, None),
+                (True, True, 900, None),
+                (False, True, 90_000, 91_000),
+                (False, False, 70, None),
+                (True, True, None, None),
+            )
         ),
     )
     assert _skew_ms(facts) == 2_100
     assert _skew_ms(replace(facts, rows=())) is None
+
+
+def test_a_server_that_echoed_and_crashed_bounds_the_point() -> None:
+    """Its echo settles it, and what it acknowledged later, on a clock that is behind, may be nowhere."""
+    rows = tuple(
+        {"kind": "server", "live": live, "echoed": True, "read_ms": read_ms, "final_ms": final_ms}
+        for live, read_ms, final_ms in ((True, 1_200, None), (False, 700, None), (False, 500, 600))
+    )
+    assert sorted(_heard_ms(SideFacts(header(closing(0)), rows))) == [700, 1_200]
 
 
 @pytest.mark.parametrize(("heard_ms", "point_ms"), [(None, 10_000), (10_300, 10_000), (6_400, 6_400)])

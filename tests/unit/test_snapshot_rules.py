@@ -53,7 +53,7 @@ from status_tool.vocabulary.state_rows import (
 from tests.unit.test_queues import PEER, SUMMARY, queue, wal
 from tests.unit.test_sources import REGION, int64, meta_row, read_by, stored
 
-STATE = "replicationstate"
+STATE, STATUS = "replicationstate", "replicationstatus"
 SETTINGS = Settings(
     SiteConfig({"hbase.rootdir": "hdfs://nn/hbase"}), thrift_option="thrift:1", webhdfs_option=("http://nn:1",)
 )
@@ -400,6 +400,38 @@ def test_descriptors_that_follow_the_echoes_are_waited_for_until_the_deadline(cl
     cluster.before["sync"] = lambda: cluster.echo(OLD, OTHER)
     assert not rows_of(gathered(cluster), "table")
     assert cluster.now == 64
+
+
+def test_a_server_that_comes_while_descriptors_are_waited_for_is_live(cluster: Cluster) -> None:
+    """It may have got regions, and is waited for as well."""
+    tables, cluster.described, newcomer = cluster.described, {}, "rs3,16020,3000"
+
+    def come() -> None:
+        cluster.described = tables
+        cluster.live.append(newcomer)
+        cluster.echo(newcomer)
+
+    cluster.at = {4: come}
+    assert {row["server"]: row["live"] for row in rows_of(gathered(cluster), "server")}[newcomer]
+
+
+@pytest.mark.parametrize("tables", [{STATE: {}}, {STATE: {}, STATUS: {}}])
+def test_descriptors_that_nobody_writes_are_not_waited_for(tables: dict[str, dict[bytes, Cells]]) -> None:
+    """There is no table but the tool's own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state_table, "connection", Cluster(tables).connection)
+        assert not StateTable(SETTINGS.thrift(), STATE).has_others()
+        patch.setattr(state_table, "connection", Cluster({**tables, "t": {}}).connection)
+        assert StateTable(SETTINGS.thrift(), STATE).has_others()
+
+
+def test_descriptors_are_not_waited_for_where_no_tracker_echoes(cluster: Cluster) -> None:
+    """Trackers that are away describe nothing."""
+    cluster.live = []
+    cluster.tables[META].clear()
+    cluster.before["sync"] = lambda: None
+    assert not rows_of(gathered(cluster), "table")
+    assert cluster.now == 0
 
 
 def test_a_slave_names_all_its_tables_and_what_happened_to_them_whatever_is_asked_for(cluster: Cluster) -> None:
