@@ -295,6 +295,11 @@ def _refuse(mode: Mode, one: SimpleNamespace, given: frozenset[str]) -> None:
     is_legacy = one.output is not None and is_legacy_name(one.output)
     if one.all_files and "paths" in given:
         raise UsageError("--all-files reads all of HDFS, -f FILE what it names: give either")
+    if mode is Mode.SLAVE and is_legacy:
+        raise UsageError(
+            "-o FILE.json needs -m: the original's format does not tell the sides apart, and a slave's file would pass "
+            "for a master's; for the slave's status name a FILE that does not end in .json"
+        )
     if mode is Mode.FOLLOW and not (one.master_conf or one.master_zookeeper):
         raise UsageError("--follow needs the master: --master-conf DIR or --master-zookeeper HOST:PORT/ZNODE")
     if one.deep not in (None, "all", "different"):

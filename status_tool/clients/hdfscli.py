@@ -42,6 +42,8 @@ OPERATIONS = {
     "CANCELDELEGATIONTOKEN": "PUT",
 }
 """Operations of a NameNode, by method."""
+REDIRECTED = ("OPEN", "GETFILECHECKSUM")
+"""Operations that a NameNode leaves to a DataNode."""
 BUSY = (429, 503, 504)
 """HTTP statuses of a server that may answer later."""
 UNAUTHORIZED = "Unauthorized"
@@ -85,16 +87,23 @@ class NameNodeClient(Client):
     def ask(self, op: str, path: str, **params: Any) -> dict[str, Any]:
         """Return the NameNode's JSON; `{"Location": …}` where it redirects to a DataNode.
 
-        Raises `Failover` and `Refused`.
+        Raises `Failover`, and `Refused` also for the answer of anything but a NameNode.
         """
         response = _CALLS[op](self, path, **params)
-        if response.status_code in (302, 307):  # a NameNode that does not know `noredirect` for this operation
-            return {"Location": response.headers["Location"]}
+        if 300 <= response.status_code < 400:
+            location = response.headers.get("Location") or ""
+            # A login page, or the step from http to https, has a redirect for every operation.
+            if op not in REDIRECTED or not location:
+                raise no_namenode(f"{op} is redirected to {server_of(location) or 'nowhere'}")
+            return {"Location": location}  # A NameNode that does not know `noredirect` for this operation.
         try:
             # CANCELDELEGATIONTOKEN is answered without a body.
-            return dict(json.loads(response.content or b"{}"))
+            answer = json.loads(response.content or b"{}")
         except ValueError:
-            raise Refused("IOException", "the answer is not JSON: is this a NameNode's HTTP address?") from None
+            raise no_namenode("the answer is not JSON") from None
+        if not isinstance(answer, dict):
+            raise no_namenode("the answer is not a JSON object")
+        return answer
 
     def bean(self, name: str) -> dict[str, Any] | None:
         """Return a JMX bean of the same web server; None if it shows none, or not to us."""
@@ -295,7 +304,7 @@ class Servers:
 
         Raises what urllib3 raises, and `ConnectionFailed` for a server that cannot be trusted: retrying would not help.
         """
-        server = "/".join(url.split("/", 3)[:3])
+        server = server_of(url)
         if server not in self._proxies:
             self._proxies[server] = proxy_of(server)
         try:
@@ -341,6 +350,16 @@ def refusal_of(status: int, data: bytes) -> Refused:
         return refused(str(remote["exception"]), str(remote.get("message") or ""))
     except (ValueError, KeyError, TypeError, AttributeError):
         return Refused("HTTP", f"HTTP status {status}")
+
+
+def no_namenode(why: str) -> Refused:
+    """Return the refusal for an answer that is not a NameNode's."""
+    return Refused("IOException", f"{why}: is this a NameNode's HTTP address? --webhdfs http://HOST:PORT names another")
+
+
+def server_of(url: str) -> str:
+    """Return the scheme, host and port of a URL: its query may have a token."""
+    return "/".join(url.split("/", 3)[:3])
 
 
 def refused(name: str, message: str) -> Refused:

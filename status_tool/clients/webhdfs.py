@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from urllib3.exceptions import HTTPError
@@ -23,6 +23,7 @@ from status_tool.clients.hdfscli import (
     Refused,
     Servers,
     client_of,
+    no_namenode,
     reason,
     refusal_of,
 )
@@ -102,6 +103,21 @@ class RateLimit:
         time.sleep(max(0.0, mine - now))
 
 
+_Kind = TypeVar("_Kind")
+
+
+def _told(answer: Any, kind: type[_Kind], *names: str) -> _Kind:
+    """Return the value under these names, one inside the other, in a NameNode's answer.
+
+    Raises `Refused` if it is missing or of another kind: something else answers at the address.
+    """
+    for name in names:
+        answer = answer.get(name) if isinstance(answer, dict) else None
+    if not isinstance(answer, kind):
+        raise no_namenode(f"the answer has no {'.'.join(names)}")
+    return answer
+
+
 NAMENODE_STATUS = "Hadoop:service=NameNode,name=NameNodeStatus"
 _SHARED: SharedClients[WebHdfs] = SharedClients()
 
@@ -141,25 +157,26 @@ class WebHdfs(FileClient):
 
     def _status(self, path: str) -> dict[str, Any]:
         """Request GETFILESTATUS; raises `Refused` if there is nothing at the path."""
-        answer: dict[str, Any] = self._ask("GETFILESTATUS", path)["FileStatus"]
-        return answer
+        return _told(self._ask("GETFILESTATUS", path), dict, "FileStatus")
 
     def summary(self, path: str) -> tuple[int, int]:
         """Return the number of files and bytes below a path, as the NameNode counts them (GETCONTENTSUMMARY)."""
-        found = self._ask("GETCONTENTSUMMARY", path)["ContentSummary"]
-        return int(found["fileCount"]), int(found["length"])
+        found = _told(self._ask("GETCONTENTSUMMARY", path), dict, "ContentSummary")
+        return _told(found, int, "fileCount"), _told(found, int, "length")
 
     def _page(self, path: str, after: str) -> tuple[list[dict[str, Any]], int]:
         if self._batched:
             try:
-                listing = self._ask("LISTSTATUS_BATCH", path, startAfter=after)["DirectoryListing"]
+                answer = self._ask("LISTSTATUS_BATCH", path, startAfter=after)
             except Refused as refusal:
                 if refusal.name not in UNKNOWN_OPERATION:
                     raise
                 self._batched = False  # before Hadoop 2.8
             else:
-                return listing["partialListing"]["FileStatuses"]["FileStatus"], listing["remainingEntries"]
-        entries = self._ask("LISTSTATUS", path)["FileStatuses"]["FileStatus"]
+                listing = _told(answer, dict, "DirectoryListing")
+                entries = _told(listing, list, "partialListing", "FileStatuses", "FileStatus")
+                return entries, _told(listing, int, "remainingEntries")
+        entries = _told(self._ask("LISTSTATUS", path), list, "FileStatuses", "FileStatus")
         return [e for e in entries if not after or order_of(e["pathSuffix"]) > order_of(after)], 0
 
     def pool_id(self, path: str) -> str:
@@ -177,12 +194,12 @@ class WebHdfs(FileClient):
     def new_token(self) -> str:
         """Return a delegation token for this user (GETDELEGATIONTOKEN); empty if the NameNode gives none."""
         # The NameNode's JSON has null in place of a token that it does not issue.
-        answer = self._ask("GETDELEGATIONTOKEN", "/").get("Token") or {}
-        return str(answer.get("urlString") or "")
+        answer = self._ask("GETDELEGATIONTOKEN", "/").get("Token")
+        return str(answer.get("urlString") or "") if isinstance(answer, dict) else ""
 
     def renew_token(self, token: str) -> float:
         """Renew a delegation token. Returns the time (epoch, in seconds) until which it is valid."""
-        return float(self._ask("RENEWDELEGATIONTOKEN", "/", token=token)["long"]) / 1000
+        return _told(self._ask("RENEWDELEGATIONTOKEN", "/", token=token), int, "long") / 1000
 
     def cancel_token(self, token: str) -> None:
         """Cancel a delegation token."""
@@ -249,7 +266,8 @@ class WebHdfs(FileClient):
             # Every second time without `excludedatanodes`: it goes by host, and may exclude the wrong DataNode there.
             excluded = {"excludedatanodes": avoid} if avoid and tried % 2 else {}
             try:
-                location = self._ask(op, path, **params, **excluded, noredirect="true")["Location"]
+                answer = self._ask(op, path, **params, **excluded, noredirect="true")
+                location = _told(answer, str, "Location")
                 if passed_over < PASSED_OVER and self._has_just_failed(location):
                     # The NameNode takes minutes to notice; until then it names another one only by chance.
                     passed_over += 1

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cache
@@ -18,8 +19,10 @@ from status_tool.clients.java import hadoop_class_path
 from status_tool.clients.mount_table import Mounts, mounts_below
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
 from status_tool.errors import ConfigurationError, StatusToolError
+from status_tool.rules.sides import UNKNOWN_POOL
 from status_tool.sources.hdfs_files import (
     LOOK_PAGES,
+    NO_POOL,
     client_for,
     endpoint_of,
     expand,
@@ -107,9 +110,10 @@ def identity_of(
     exclusions: Exclusions,
     load: Load,
 ) -> tuple[str, str]:
-    """Return the cluster id and block pool id of an HDFS; of each if the site files' addresses lead to several.
+    """Return the cluster ids and block pool ids of an HDFS, separated by commas: addresses may lead to several.
 
     They are empty if the NameNodes do not report them (HttpFS has no such bean), the latter if no file tells it either.
+    `UNKNOWN_POOL` stands for a pool that is not known beside one that is.
     """
     if isinstance(endpoint, RpcEndpoint) and endpoint.mounts:
         return "", _pools_of_view(endpoint, _mounts_of(endpoint, roots, exclusions), load)
@@ -120,12 +124,17 @@ def identity_of(
         web = replace(web, token="")  # JMX takes a ticket only
         # Any of them may be the one that is read in the end.
         beans += WebHdfs(web, patience_s=0).beans(NAMENODE_INFO)
-    pools = {str(bean.get("BlockPoolId") or "") for bean in beans} or {""}
-    if pools == {""} or isinstance(endpoint, RpcEndpoint):  # The web address may lead to another HDFS than the RPC's.
+    pools = {pool for bean in beans for pool in _ids(bean, "BlockPoolId")}
+    if not pools or isinstance(endpoint, RpcEndpoint):  # The web address may lead to another HDFS than the RPC's.
         with refusals_end_the_run(endpoint):
             # Any file tells, also one that is left out.
             pools.add(pool_of(client_for(endpoint, load), roots, Exclusions()))
-    return str(beans[0].get("ClusterId") or "") if beans else "", _joined(pools)
+    return ",".join(_ids(beans[0], "ClusterId")) if beans else "", _joined(pools)
+
+
+def _ids(bean: Mapping[str, Any], name: str) -> list[str]:
+    """Return the ids that a bean has under a name. A Router's has those of all its NameNodes, as `[BP-1, BP-2]`."""
+    return [one for one in re.split(r"[\[\],\s]+", str(bean.get(name) or "")) if one]
 
 
 def _pools_of_view(endpoint: RpcEndpoint, mounts: Mounts, load: Load) -> str:
@@ -139,7 +148,9 @@ def _pools_of_view(endpoint: RpcEndpoint, mounts: Mounts, load: Load) -> str:
 
 
 def _joined(pools: set[str]) -> str:
-    return ",".join(sorted(pools - {""}))
+    known = sorted(pools - {"", NO_POOL})
+    # What is known must not stand for the rest: `identity_notice` tells of it.
+    return ",".join([*known, UNKNOWN_POOL] if known and "" in pools else known)
 
 
 def _mounts_of(endpoint: RpcEndpoint, roots: Sequence[str], exclusions: Exclusions) -> Mounts:

@@ -14,6 +14,8 @@ from status_tool.vocabulary.scope import Scope, TableFilter
 
 LOCAL_POOL = "file:"
 """Stands for the identity of local folders."""
+UNKNOWN_POOL = "?"
+"""Stands for a block pool that is not known, beside those of the same side that are."""
 CLOCK_TOLERANCE_MS = 30_000
 """Difference that the clocks of the tool's two hosts may have without a notice; HBase allows its servers as much."""
 
@@ -32,8 +34,12 @@ def cannot_report(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 def same_hdfs(master: Header, slave: Header) -> bool:
     """Return True if both sides listed one and the same HDFS, or views that share one."""
     # Two ids that nobody knows are not one HDFS, nor are local folders of two hosts.
-    pools = [set(header.hdfs_pool_id.split(",")) - {"", LOCAL_POOL} for header in (master, slave)]
+    pools = [_pools(header) - {"", LOCAL_POOL, UNKNOWN_POOL} for header in (master, slave)]
     return bool(pools[0] & pools[1])
+
+
+def _pools(header: Header) -> set[str]:
+    return set(header.hdfs_pool_id.split(","))
 
 
 def is_pruned(master: Header, slave: Header) -> bool:
@@ -43,15 +49,18 @@ def is_pruned(master: Header, slave: Header) -> bool:
 
 
 def identity_notice(master: Header, slave: Header) -> str | None:
-    """Return the notice where it would go undetected that both sides are the same HDFS."""
+    """Return the notice where it would go undetected that both sides are the same HDFS, or that they share a part."""
     unknown = [header.side for header in (master, slave) if not header.hdfs_pool_id]
-    if not unknown:
+    partly = [header.side for header in (master, slave) if UNKNOWN_POOL in _pools(header)]
+    if not (unknown or partly):
         return None
-    whose = " and ".join(f"the {side}'s" for side in unknown)
-    return (
-        f"HDFS: {whose} status does not identify its HDFS (HttpFS, or a NameNode whose /jmx is closed), so"
-        " it cannot be checked that the two sides are different"
+    whose = " and ".join(f"the {side}'s" for side in unknown or partly)
+    lacking = (
+        "does not identify its HDFS (HttpFS, or a NameNode whose /jmx is closed)"
+        if unknown
+        else "does not identify all of its HDFS (no file of a mount point, or of fs.defaultFS, told its block pool)"
     )
+    return f"HDFS: {whose} status {lacking}, so it cannot be checked that the two sides are different"
 
 
 def older_findings(master: Header, slave: Header, scope: Scope) -> list[Finding]:

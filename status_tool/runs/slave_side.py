@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+import glob
+import posixpath
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cache
+from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,11 +36,12 @@ from status_tool.temporary import temporary_folder
 from status_tool.vocabulary.header import SLAVE
 from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
 from status_tool.vocabulary.scope import TableFilter
+from status_tool.vocabulary.selection import Exclusions, is_glob
 
 NEAR_ROWS = 5_000
 """Up to so many rows of the slave are read by this process while Spark starts."""
 LEGACY_ROOTS = 10_000
-"""Up to so many files of an original's FILE, which names no roots, are roots themselves."""
+"""Up to so many files of an original's FILE, which names no roots, are roots themselves; else their folders are."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,41 @@ def _witnessed(side: MasterSide) -> Witnessed:
 
 def _legacy_roots(file: StatusFile) -> tuple[str, ...]:
     paths = [path for batch in file.rows({"file"}) for path in batch.column("path").to_pylist()]
-    return tuple(paths) if len(paths) <= LEGACY_ROOTS else ()
+    return tuple(map(glob.escape, sorted(_roots_of(paths))))
+
+
+def _roots_of(paths: Sequence[str]) -> set[str]:
+    """Return roots whose listings have all these files: the files themselves, or folders that hold them.
+
+    They are at most `LEGACY_ROOTS`, unless more files are in / itself or have names that a listing leaves out.
+    """
+    are_few, temporary = len(paths) <= LEGACY_ROOTS, Exclusions()
+    is_hidden = cache(lambda folder: temporary.hide(folder, 0))
+    own, folders = set[str](), set[str]()
+    for path in paths:
+        folder = posixpath.dirname(path)
+        # A folder is no root for what its listing leaves out; and / would be all of HDFS.
+        must_stay = folder == "/" or is_hidden(folder) or temporary.leave_out(path)
+        # The name of a plain file costs one request, but that of a pattern the listing of its folder.
+        if must_stay or (are_few and not is_glob(path)):
+            own.add(path)
+        else:
+            folders.add(folder)
+    folders = _outermost(folders)
+    while len(own) + len(folders) > LEGACY_ROOTS and (wider := _outermost(set(map(_above, folders)))) != folders:
+        folders = wider
+    return own | folders
+
+
+def _above(folder: str) -> str:
+    """Return the folder that holds a folder; for one in / the folder itself."""
+    above = posixpath.dirname(folder)
+    return folder if above == "/" else above
+
+
+def _outermost(folders: set[str]) -> set[str]:
+    """Return the folders that lie in no other one. `selection.outermost` compares each with all others."""
+    return {one for one in folders if not any(str(above) in folders for above in PurePosixPath(one).parents)}
 
 
 def gather(settings: Settings, request: Request, say: Say, scratch: Scratch, *, reads_again: bool = False) -> Snapshot:

@@ -29,6 +29,7 @@ from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import NO_ROWS, PackedRows, Request, Snapshot, Together, snapshot
 from status_tool.printable import counted
 from status_tool.report.progress import Progress
+from status_tool.rules.sides import UNKNOWN_POOL
 from status_tool.rules.tables import AGE_COLUMNS
 from status_tool.runs.file_digests import digest_rows, doubtful_tables, shipped_tables
 from status_tool.runs.question import SideFacts
@@ -38,6 +39,7 @@ from status_tool.sources.codec import batches
 from status_tool.sources.hdfs_files import HdfsSource, endpoint_of
 from status_tool.sources.interface import Source
 from status_tool.sources.journal import Journal, forget, opened, refuse_in_use, remove
+from status_tool.sources.local import LocalSource
 from status_tool.sources.state_table import StateTableSource, now_ms
 from status_tool.status_file.legacy import open_writer
 from status_tool.status_file.reader import open_status
@@ -45,6 +47,7 @@ from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.header import MASTER, Header
 from status_tool.vocabulary.names import is_legacy_name, journal_path
 from status_tool.vocabulary.schema import KINDS, Row
+from status_tool.vocabulary.selection import plain_folder
 
 Say = Callable[[str], None]
 
@@ -90,7 +93,7 @@ def write_side(
                 count(batch)
                 later += streams_written_later(batch, gathered.header.shutdown_ms)
                 if journal is not None:
-                    journal.add(batch)
+                    journal.add(_of_hdfs(batch, gathered))
                 if request.rows == "doubtful":
                     facts += batch.filter(pc.equal(batch.column("kind"), "fact")).select(["table", "state"]).to_pylist()
             # After the last batch: a fact of any region may put a table in doubt.
@@ -278,7 +281,18 @@ def _journal_owner(gathered: Snapshot) -> str:
     """Return the side and its HDFS: by the block pool, which is the same for every client and NameNode, if known."""
     endpoints = (str(source.endpoint) for source in gathered.sources if isinstance(source, HdfsSource))
     header = gathered.header
-    return f"{header.side} {header.hdfs_pool_id or next(endpoints, '')}"
+    known = "" if UNKNOWN_POOL in header.hdfs_pool_id else header.hdfs_pool_id
+    return f"{header.side} {known or next(endpoints, '')}"
+
+
+def _of_hdfs(batch: pa.RecordBatch, gathered: Snapshot) -> pa.RecordBatch:
+    """Return the rows without paths of local folders, by which a file of HDFS would take a local file's checksum."""
+    folders = {plain_folder(r) for source in gathered.sources if isinstance(source, LocalSource) for r in source.roots}
+    for folder in folders:
+        below = pc.starts_with(batch["path"], folder.rstrip("/") + "/")
+        is_local = pc.fill_null(pc.or_(below, pc.equal(batch["path"], folder)), False)
+        batch = batch.filter(pc.invert(is_local))
+    return batch
 
 
 def _of_another_hdfs(forgotten: int, path: Path) -> str:

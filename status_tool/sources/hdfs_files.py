@@ -41,7 +41,9 @@ PART_FILES = 5_000
 LARGE_FILES = 500
 """From so many on files are read by Hadoop's own client: its start costs what WebHDFS does for some hundred."""
 LOOK_PAGES = 64
-"""Number of pages that are listed to see how large a tree is."""
+"""Number of pages that are listed to see how large a tree is, and in either order to find a file in it."""
+NO_POOL = "-"
+"""Stands for the block pool of a tree without files."""
 GROUPS = 512
 _HEADER = 12  # bytesPerCRC and crcPerBlock
 _MD5_BYTES, _CRC_BYTES = 16, 4
@@ -323,18 +325,38 @@ def folders_of(page: Page, exclusions: Exclusions) -> list[str]:
 
 
 def pool_of(hdfs: Hdfs, roots: Iterable[str], exclusions: Exclusions) -> str:
-    """Return the id of the block pool of any file, for NameNodes that do not tell it; empty if none was found."""
-    walk = Walk(hdfs, _expanded(hdfs, roots, exclusions), breadth_first=True)
-    for page in islice(walk, LOOK_PAGES):
-        for entry in page.entries:
-            # A file without content has no block, and so no pool.
-            if entry["type"] == "FILE" and entry["length"]:
-                # This user may not read it, or it is gone: the next one may do. `join` ends with a slash for a root
-                # that is a file.
+    """Return the id of the block pool of any file, for NameNodes that do not tell it.
+
+    It is empty if none of the files that were found told it, and `NO_POOL` if there is no file at all.
+    """
+    paths = _expanded(hdfs, roots, exclusions)
+    # Depth first finds the files below many databases' folders, breadth first those beside a tree of empty ones.
+    for breadth_first in (False, True):
+        walk, has_files = Walk(hdfs, paths, breadth_first=breadth_first), False
+        for page in islice(walk, LOOK_PAGES):
+            for path in _with_blocks(page):
+                # This user may not read it, or it is gone: the next one may do.
                 with contextlib.suppress(Refused):
-                    return hdfs.pool_id(posixpath.join(page.spot.folder, entry["pathSuffix"]).rstrip("/"))
-        walk.add(folders_of(page, exclusions))
+                    return hdfs.pool_id(path)
+            has_files |= _may_have_files(page)
+            walk.add(folders_of(page, exclusions))
+        if not len(walk):
+            return "" if has_files else NO_POOL
     return ""
+
+
+def _with_blocks(page: Page) -> Iterator[str]:
+    """Yield the paths of a page's files that have content: any other has no block, and so no pool."""
+    for entry in page.entries:
+        if entry["type"] == "FILE" and entry["length"]:
+            # `join` ends with a slash for a root that is a file.
+            yield posixpath.join(page.spot.folder, entry["pathSuffix"]).rstrip("/")
+
+
+def _may_have_files(page: Page) -> bool:
+    if page.refusal is not None:
+        return not page.refusal.is_absent
+    return any(entry["type"] == "FILE" for entry in page.entries)
 
 
 def expand(hdfs: Hdfs, root: str, exclusions: Exclusions) -> list[str]:

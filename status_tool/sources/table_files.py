@@ -26,7 +26,29 @@ _PREFIX = ".tableinfo."
 _FIRST = 1
 """The number of the file that comes with the table. Each change of the descriptor has the next one."""
 _AT_ONCE = 8
-_HBASE = "org.apache.hadoop.hbase."
+_HARMLESS = frozenset(
+    {
+        "org.apache.hadoop.hbase.JMXListener",
+        "org.apache.hadoop.hbase.backup.BackupObserver",
+        "org.apache.hadoop.hbase.constraint.ConstraintProcessor",
+        "org.apache.hadoop.hbase.coprocessor.AggregateImplementation",
+        "org.apache.hadoop.hbase.coprocessor.BaseRowProcessorEndpoint",
+        "org.apache.hadoop.hbase.coprocessor.Export",
+        "org.apache.hadoop.hbase.coprocessor.MetaTableMetrics",
+        "org.apache.hadoop.hbase.coprocessor.MultiRowMutationEndpoint",
+        "org.apache.hadoop.hbase.quotas.MasterQuotasObserver",
+        "org.apache.hadoop.hbase.replication.regionserver.ReplicationObserver",
+        "org.apache.hadoop.hbase.rsgroup.RSGroupAdminEndpoint",
+        "org.apache.hadoop.hbase.security.access.AccessController",
+        "org.apache.hadoop.hbase.security.access.CoprocessorWhitelistMasterObserver",
+        "org.apache.hadoop.hbase.security.access.SecureBulkLoadEndpoint",
+        "org.apache.hadoop.hbase.security.access.SnapshotScannerHDFSAclController",
+        "org.apache.hadoop.hbase.security.token.TokenProvider",
+        "org.apache.hadoop.hbase.security.visibility.VisibilityController",
+        "org.apache.hadoop.hbase.security.visibility.VisibilityReplication",
+    }
+)
+"""The coprocessors of HBase that neither drop nor change replicated cells, as `HBaseCoprocessors` of the trackers."""
 
 
 def table_rows(endpoint: HdfsEndpoint, root: str, tables: Iterable[str]) -> Iterator[NewRow]:
@@ -84,7 +106,7 @@ def descriptor_of(content: bytes) -> dict[str, Any] | None:
         return {
             "families": {one.name.decode(): _family(_texts(one.attributes)) for one in table.column_families},
             "durability": (found := _texts(table.attributes)).get("DURABILITY", "USE_DEFAULT"),
-            "coprocessors": sorted({name for name in _coprocessors(found) if not name.startswith(_HBASE)}),
+            "coprocessors": sorted({*_coprocessors(found)} - _HARMLESS),
         }
     except (ValueError, DecodeError):
         return None

@@ -26,7 +26,7 @@ from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
 from status_tool.errors import EXIT_ERROR, ConfigurationError, ConnectionFailed, Interrupted
 from status_tool.gather import hdfs_side
-from status_tool.gather.hdfs_side import files_endpoint
+from status_tool.gather.hdfs_side import files_endpoint, identity_of
 from status_tool.gather.snapshot import FileOptions, Request, snapshot
 from status_tool.rules.sides import same_hdfs
 from status_tool.runs.write import write_side
@@ -271,6 +271,30 @@ def test_it_is_known_by_its_own_pool_whatever_the_web_address_leads_to(
             header = snapshot(SETTINGS, request(), lambda _: None).header
             assert header.hdfs_pool_id == pools
             assert same_hdfs(header, replace(header, hdfs_pool_id="BP-hdfs"))
+
+
+def test_the_web_addresss_pool_does_not_stand_for_an_unknown_one(
+    fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty file has no block, and so no pool; without any file there is nothing to know."""
+    (fake / "data").mkdir()
+    monkeypatch.setattr(hdfs_side, "endpoint_of", lambda _: HdfsEndpoint(("http://elsewhere:9870",), "me"))
+    monkeypatch.setattr(WebHdfs, "beans", lambda *_: [{"BlockPoolId": "BP-other"}])
+    with no_process_left():
+        assert snapshot(SETTINGS, request(), lambda _: None).header.hdfs_pool_id == "BP-other"
+        put(fake, "data/f", "")
+        assert snapshot(SETTINGS, request(), lambda _: None).header.hdfs_pool_id == "BP-other,?"
+
+
+def test_a_mount_point_whose_pool_is_unknown_is_not_forgotten(fake: Path) -> None:
+    """Its files may be those of the other side, whatever another mount point is known to be."""
+    mounts = (("/a", "hdfs://one/"), ("/b", "hdfs://two/"), ("/c", "hdfs://two/gone"))
+    endpoint = replace(ENDPOINT, mounts=mounts)
+    put(fake, "a/f", "x")
+    with no_process_left():
+        for text, pools in (("", "BP-hdfs,?"), ("x", "BP-hdfs")):
+            put(fake, "b/f", text)
+            assert identity_of(SETTINGS, endpoint, ("/",), Exclusions(), Load()) == ("", pools)
 
 
 @pytest.mark.spark

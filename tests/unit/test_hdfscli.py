@@ -20,10 +20,10 @@ import requests
 from hdfs.client import Client, InsecureClient, _Request
 
 from status_tool.cli.main import main
-from status_tool.clients.hdfscli import OPERATIONS, Failover, Refused, client_of
+from status_tool.clients.hdfscli import OPERATIONS, REDIRECTED, Failover, Refused, client_of
 from status_tool.clients.tls import read_trust
 from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
-from status_tool.errors import ConnectionFailed
+from status_tool.errors import EXIT_ERROR, ConnectionFailed
 from tests.certificates import certificate
 from tests.http_server import Answer, ended, serve, url_of
 
@@ -108,6 +108,45 @@ def test_a_redirect_is_handed_over(server: Server, status: int) -> None:
     server.status, server.headers = status, {"Location": f"{server.url}/elsewhere"}
     assert server.ask(op="OPEN") == {"Location": f"{server.url}/elsewhere"}
     assert len(server.paths) == 1
+
+
+@pytest.mark.parametrize("op", [op for op in OPERATIONS if op not in REDIRECTED])
+@pytest.mark.parametrize("status", [301, 302, 307])
+def test_a_redirect_to_a_login_page_is_no_answer(server: Server, op: str, status: int) -> None:
+    """It ended as a bug of this tool. Its query may have a token, which is not shown."""
+    server.status, server.headers = status, {"Location": "https://login:8443/sso?delegation=secret"}
+    with pytest.raises(Refused, match=f"{op} is redirected to https://login:8443: is this a .* --webhdfs "):
+        server.ask(op=op)
+
+
+@pytest.mark.parametrize("body", [b"{}", b"[]", b"3", b'{"FileStatus": []}', b'{"DirectoryListing": {"x": 1}}'])
+def test_json_of_something_else(server: Server, body: bytes) -> None:
+    """Whatever is asked for: a refusal that says so."""
+    server.body = body
+    client = WebHdfs(HdfsEndpoint((server.url,), "me"), patience_s=0)
+    calls = (
+        *(client.status, client.page, client.summary, client.renew_token),
+        lambda path: client.start_of(path),
+    )
+    for call in calls:
+        with pytest.raises(Refused, match=r"the answer .*: is this a NameNode's HTTP address"):
+            call("/")
+    (refusal,) = client.checksums(["/"])
+    assert "is this a NameNode's HTTP address" in str(refusal)
+
+
+@pytest.mark.parametrize("status", [200, 302])
+def test_an_address_of_something_else_ends_the_run(
+    server: Server, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line that names the option."""
+    server.status, server.body, server.headers = status, b"[]", {"Location": "https://login/"}
+    output = tmp_path / "out"
+    arguments = ["run", "-m", "-o", str(output), "--only", "hdfs", "--all-files", "--webhdfs", server.url]
+    assert main(arguments) == EXIT_ERROR
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "--webhdfs http://HOST:PORT" in line
+    assert not output.exists()
 
 
 @pytest.mark.parametrize("name", ["StandbyException", "RetriableException", "SafeModeException"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +29,7 @@ from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.scope import Baseline, Scope
-from status_tool.vocabulary.selection import Exclusions, PathMap
+from status_tool.vocabulary.selection import Exclusions, PathMap, glob_regex
 from tests.pair import Result, tool_here
 
 
@@ -286,6 +288,31 @@ def test_deep_reads_every_file_of_a_local_slave(tmp_path: Path, deep: bool) -> N
     gathered = snapshot(Settings(SiteConfig({})), slave_request(master, check), lambda _: None)
     (row,) = (row for one in gathered.sources if isinstance(one, LocalSource) for row in rows(one))
     assert (row["crc32c"] is not None) is deep
+
+
+@pytest.mark.parametrize(
+    ("most", "roots"),
+    [
+        # A pattern's folder; else each file.
+        (9, {"/a", "/b/plain", "/b/x/1", "/b[[]1]/c", "/d/e/f", "/top[?]", "/tmp/left", "/d/.Trash/f"}),
+        # Folders of more files; but / is all of HDFS, and a listing leaves out what is temporary.
+        (8, {"/a", "/b", "/b[[]1]/c", "/d/e", "/top[?]", "/tmp/left", "/d/.Trash/f"}),
+        (6, {"/a", "/b", "/b[[]1]", "/d", "/top[?]", "/tmp/left", "/d/.Trash/f"}),
+    ],
+)
+def test_the_slaves_roots_for_a_file_of_the_original(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, roots: set[str]
+) -> None:
+    """It names none: the slave listed its own paths for many files, and took names for patterns."""
+    monkeypatch.setattr(slave_side, "LEGACY_ROOTS", most)
+    paths = ["/a/x*", "/a/b/[1].csv", "/b/plain", "/b/x/1", "/b[1]/c/?", "/d/e/f", "/top?", "/tmp/left", "/d/.Trash/f"]
+    file = tmp_path / "f.json"
+    file.write_text(json.dumps({"shutdownTime": 5, "hdfsState": dict.fromkeys(paths, "MD5:00ff"), "hBaseState": {}}))
+    with open_status(file) as status:
+        asked = slave_request(MasterSide(status, status.header), Check(file, Scope(check_hbase=False)))
+    assert set(asked.hdfs_paths) == roots
+    holding = [re.compile(glob_regex(root)) for root in asked.hdfs_paths]
+    assert all(any(regex.match(path) for regex in holding) for path in paths)
 
 
 def test_the_path_of_hbases_root_is_an_ordinary_one_on_a_disk(tmp_path: Path) -> None:

@@ -198,6 +198,7 @@ def test_refused_without_its_half(name: str, begun: list[str], capsys: pytest.Ca
         (["-m", "-o", "f", "--peer", "1"], ["--peer", "--drained"]),
         (["-m", "-o", "f", "--only", "hdfs", "--wait", "3"], ["--wait", "--only hdfs"]),
         (["-m", "-o", "f.json", "--deep"], ["--deep", "FILE.json"]),
+        (["-o", "f.json", "--only", "hdfs"], ["-o FILE.json", "needs -m"]),
         (["-i", "f", "--slave-status", "g", "--follow", "--master-zookeeper", "h:1/z"], ["--follow", "--slave-status"]),
     ],
 )

@@ -15,7 +15,7 @@ from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.webhdfs import Load
 from status_tool.errors import EXIT_ERROR, ConfigurationError
 from status_tool.gather.hdfs_side import exclusions_of, files_endpoint
-from status_tool.rules.sides import same_hdfs
+from status_tool.rules.sides import identity_notice, same_hdfs
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.selection import Exclusions
 from tests.lab.config import write_site
@@ -118,3 +118,17 @@ def test_views_that_share_an_hdfs() -> None:
     assert same_hdfs(replace(master, hdfs_pool_id="A,B"), replace(slave, hdfs_pool_id="B,C"))
     assert not same_hdfs(replace(master, hdfs_pool_id="A,B"), replace(slave, hdfs_pool_id="C"))
     assert not same_hdfs(master, slave)
+    assert same_hdfs(replace(master, hdfs_pool_id="A,?"), replace(slave, hdfs_pool_id="A"))
+
+
+def test_a_part_that_nobody_knows_is_told() -> None:
+    """It is no HDFS that both sides share, but may be one."""
+    master, slave = Header(MASTER, "", 1, 1, hdfs_pool_id="A,?"), Header(SLAVE, "", 1, 1, hdfs_pool_id="B,?")
+    assert not same_hdfs(master, slave)
+    for other, whose in ((slave, "the master's and the slave's"), (replace(slave, hdfs_pool_id="B"), "the master's")):
+        notice = identity_notice(master, other) or ""
+        assert notice.startswith(f"HDFS: {whose} status does not identify all of its HDFS")
+    assert "the slave's status does not identify its HDFS" in (
+        identity_notice(master, replace(slave, hdfs_pool_id="")) or ""
+    )
+    assert identity_notice(replace(master, hdfs_pool_id="A"), replace(slave, hdfs_pool_id="B")) is None

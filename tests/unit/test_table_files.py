@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from status_tool.clients import hbase_pb2
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
-from status_tool.sources.table_files import descriptor_of, table_rows
+from status_tool.sources.table_files import _HARMLESS, descriptor_of, table_rows
 from tests.unit.test_descriptors import FAMILY as TRACKED
 
 
@@ -35,13 +37,14 @@ FAMILY = {"REPLICATION_SCOPE": "1", "VERSIONS": "3", "TTL": "2147483647", "KEEP_
 
 
 def test_a_descriptor_is_that_of_the_trackers() -> None:
-    """What HBase leaves out is its default; coprocessors of HBase's own are none."""
+    """What HBase leaves out is its default; coprocessors of HBase that keep all cells are left out."""
     content = tableinfo(
         {"f": FAMILY, "g": {"TTL": "60 SECONDS", "NEW_VERSION_BEHAVIOR": "true", "IS_MOB": "true"}},
         {
             "DURABILITY": "ASYNC_WAL",
             "coprocessor$1": "|org.example.Mine|1001|",
-            "coprocessor$2": "|org.apache.hadoop.hbase.Theirs|1|",
+            "coprocessor$2": "|org.apache.hadoop.hbase.coprocessor.AggregateImplementation|1|",
+            "coprocessor$3": "|org.apache.hadoop.hbase.tool.WriteSinkCoprocessor|1|",
         },
     )
     assert descriptor_of(content) == {
@@ -56,11 +59,18 @@ def test_a_descriptor_is_that_of_the_trackers() -> None:
             },
         },
         "durability": "ASYNC_WAL",
-        "coprocessors": ["org.example.Mine"],
+        "coprocessors": ["org.apache.hadoop.hbase.tool.WriteSinkCoprocessor", "org.example.Mine"],
     }
     assert descriptor_of(content)["families"]["f"].keys() == TRACKED.keys()  # type: ignore[index]
     assert descriptor_of(b"PBUF\xff") is None
     assert descriptor_of(b"") is None
+
+
+def test_the_trackers_leave_out_the_same_coprocessors() -> None:
+    """Otherwise the same table looks different on two clusters, or one that drops cells is not named."""
+    package = Path(__file__).parents[2] / "coprocessor_stubs/src/main/java/io/github/statustool/state"
+    java = (package / "HBaseCoprocessors.java").read_text()
+    assert set(re.findall(r'"(org\.apache\.[^"]+)"', java)) == _HARMLESS
 
 
 def test_the_newest_file_counts_and_a_later_one_says_that_the_table_was_altered(

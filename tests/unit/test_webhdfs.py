@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
+import pyarrow as pa
 import pytest
 
 from status_tool.cli.main import main
@@ -27,20 +28,22 @@ from status_tool.clients.file_client import SharedClients
 from status_tool.clients.hdfs_native import no_process_left
 from status_tool.clients.hdfscli import Refused
 from status_tool.clients.sitefiles import SiteConfig
-from status_tool.clients.webhdfs import HdfsEndpoint, Load, RateLimit, WebHdfs
+from status_tool.clients.webhdfs import HdfsEndpoint, Load, RateLimit, WebHdfs, webhdfs
 from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted, OutputError, UsageError
-from status_tool.gather.hdfs_side import files_endpoint, paths_of
-from status_tool.gather.snapshot import FileOptions, Request, snapshot
+from status_tool.gather.hdfs_side import files_endpoint, identity_of, paths_of
+from status_tool.gather.snapshot import FileOptions, Request, Snapshot, snapshot
 from status_tool.gather.snapshot import _spooled as spooled
 from status_tool.report.progress import Counted, Phase, Progress
-from status_tool.runs.write import write_side
+from status_tool.rules.sides import same_hdfs
+from status_tool.runs.write import _journal_owner, write_side
 from status_tool.sources.crc import Layout, crc32c, crc_hex
-from status_tool.sources.hdfs_files import HdfsSource, Part, checked_rows, listed_row, with_content
+from status_tool.sources.hdfs_files import HdfsSource, Part, checked_rows, listed_row, pool_of, with_content
 from status_tool.sources.interface import Source
 from status_tool.sources.journal import Journal
 from status_tool.sources.spool import read_spool
 from status_tool.spark.session import spark_session
 from status_tool.status_file.reader import open_status
+from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.names import journal_path
 from status_tool.vocabulary.selection import Exclusions
 from tests.http_server import Answer, ended, serve, url_of
@@ -622,6 +625,33 @@ def test_checksums_of_another_hdfs_or_side_are_not_resumed(fake: FakeHdfs, tmp_p
         assert len(said) == (asked == 15)
 
 
+def test_an_unknown_pool_does_not_own_checksums(fake: FakeHdfs) -> None:
+    """Two file systems may have that in common."""
+    for pool, owner in (("A", "A"), ("A,?", fake.url), ("", fake.url)):
+        gathered = Snapshot(Header("master", "", 1, 1, hdfs_pool_id=pool), (), (source(fake),))
+        assert _journal_owner(gathered) == f"master {owner}"
+
+
+@pytest.mark.parametrize("pattern", ["", "/*"])
+def test_checksums_of_local_files_are_not_resumed(
+    fake: FakeHdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
+) -> None:
+    """A file of HDFS with the path, length and time of a local one took its checksum, unread."""
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "disk" / "f").write_bytes(b"x")
+    kept = list[str]()
+
+    def add(_: Journal, batch: pa.RecordBatch) -> None:
+        kept.extend(row["path"] for row in batch.to_pylist() if row["kind"] == "file")
+
+    monkeypatch.setattr(Journal, "add", add)
+    request = Request("master", 0, hbase=False, hdfs_paths=("/data", f"file:{tmp_path}/disk{pattern}"))
+    settings = Settings(SiteConfig({}), webhdfs_option=(fake.url,))
+    written = write_side(settings, request, tmp_path / "status", lambda _: None)
+    assert written.rows["file"] == len(fake.files) + 1
+    assert sorted(kept) == sorted(fake.files)
+
+
 @pytest.mark.parametrize("deep", [True, False])
 def test_what_is_resumed_without_deep_has_no_content(fake: FakeHdfs, tmp_path: Path, deep: bool) -> None:
     """FILE had the CRC32C of some files then, and `run -i --deep=all` took it without reading all others' content."""
@@ -726,13 +756,41 @@ def test_a_file_system_is_known_by_its_pool(fake: FakeHdfs) -> None:
     """A file tells it where JMX does not; two file systems may have one address, each on its own host."""
     settings = Settings(SiteConfig({}), webhdfs_option=(fake.url,))
     request = Request("master", 0, hbase=False, hdfs_paths=("/data",))
-    fake.refused = {"/data/a/1"}
+    fake.refused = {"/data/c/1"}
     for pool, key, asked in (("", fake.url, 1), ("BP-1", f"{fake.url} (BP-1)", 2)):
         fake.pool = pool
         fake.requests.clear()
         header = snapshot(settings, request, lambda _: None).header
         assert (header.hdfs_pool_id, header.cluster_key) == (pool, key)
         assert fake.requests["GET_BLOCK_LOCATIONS"] == asked
+
+
+def test_a_routers_pools_are_those_of_its_namenodes(fake: FakeHdfs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its bean has them as Java prints a set, `[BP-1]`, which was never equal to `BP-1`."""
+    endpoint, settings = HdfsEndpoint((fake.url,), "me"), Settings(SiteConfig({}))
+    master, slave = (Header(side, "", 1, 1, hdfs_pool_id="BP-1") for side in ("master", "slave"))
+    for told, pools in (("[BP-1]", "BP-1"), ("[BP-2, BP-1]", "BP-1,BP-2"), ("BP-1", "BP-1")):
+        bean = {"BlockPoolId": told, "ClusterId": told.replace("BP", "CID")}
+        monkeypatch.setattr(WebHdfs, "beans", lambda *_, bean=bean: iter([bean]))
+        cluster, pool = identity_of(settings, endpoint, ("/data",), Exclusions(), Load())
+        assert (sorted(cluster.split(",")), pool) == (pools.replace("BP", "CID").split(","), pools)
+        assert same_hdfs(master, replace(slave, hdfs_pool_id=pool))
+
+
+@pytest.mark.parametrize("is_deep", [True, False])
+def test_a_file_tells_the_pool_in_a_tree_of_any_shape(
+    fake: FakeHdfs, monkeypatch: pytest.MonkeyPatch, is_deep: bool
+) -> None:
+    """Below more folders than are listed, or beside as many without content: neither order alone finds both."""
+    monkeypatch.setattr("status_tool.sources.hdfs_files.LOOK_PAGES", 30)
+    monkeypatch.setitem(globals(), "PAGE", 100)
+    fake.pool = "BP-1"
+    if is_deep:
+        fake.files = {f"/data/{database:02}/table/day/f": b"x" for database in range(20)}
+    else:
+        fake.files = {f"/data/{folder:02}/{n}/empty": b"" for folder in range(1, 20) for n in range(5)}
+        fake.files["/data/00/f"] = b"x"
+    assert pool_of(webhdfs(HdfsEndpoint((fake.url,), "me")), ("/data",), Exclusions()) == "BP-1"
 
 
 def test_a_slaves_files_in_hdfs_do_not_stand_for_those_on_its_disk(

@@ -63,17 +63,26 @@ public final class ContentLedger {
   }
 
   /**
-   * Records what the tables of regions keep that opened since the last look. Called in each round on a server whose
-   * regions can be listed.
+   * Records what the tables of regions keep that opened since the last look, and which of their store files were bulk
+   * loaded. Called in each round on a server whose regions can be listed.
    */
   public void look(Collection<TableEvents.OpenRegion> regions) {
     isLookedAt = true;
     for (TableEvents.OpenRegion region : regions) {
       OpenTenure tenure = open.get(region.name);
       // A region that was closed since the last look is listed as it was; the one that is open now may keep more.
-      if (tenure != null && tenure.tenure.kept == null && region.openSeq == tenure.openSeq) {
-        tenure.keeps(Retention.of(region.descriptor));
+      if (tenure != null && region.openSeq == tenure.openSeq) {
+        look(tenure, region);
       }
+    }
+  }
+
+  private static void look(OpenTenure tenure, TableEvents.OpenRegion region) {
+    if (tenure.hasUnseenFiles()) {
+      tenure.sees(region.files.get());
+    }
+    if (tenure.tenure.kept == null) {
+      tenure.keeps(Retention.of(region.descriptor));
     }
   }
 
@@ -180,7 +189,7 @@ public final class ContentLedger {
     for (StoreDescriptor store : event.getStoresList()) {
       stores.put(store.getFamilyName().toStringUtf8(), store.getStoreFileList());
     }
-    open.put(marker.region.getEncodedName(), new OpenTenure(marker, openSeq, stores));
+    open.put(marker.region.getEncodedName(), new OpenTenure(marker, openSeq, stores, isLookedAt));
   }
 
   private void closed(Marker marker, OpenTenure tenure) {
@@ -210,7 +219,7 @@ public final class ContentLedger {
     BulkLoadDescriptor load = WALEdit.getBulkLoadDescriptor(cell);
     if (load != null) {
       for (StoreDescriptor store : load.getStoresList()) {
-        tenure.files(store.getFamilyName().toStringUtf8()).add(store.getStoreFileList());
+        tenure.files(store.getFamilyName().toStringUtf8()).addLoaded(store.getStoreFileList());
       }
     }
     return load != null;

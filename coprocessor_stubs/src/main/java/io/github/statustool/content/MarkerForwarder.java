@@ -54,16 +54,24 @@ public final class MarkerForwarder {
       return;
     }
     List<String> replicated = replicated(scopes);
-    for (Cell cell : edit.getCells()) {
-      BulkLoadDescriptor load = WALEdit.getBulkLoadDescriptor(cell);
-      if (load != null) {
-        noteReplicated(region, key, load, replicated);
-        ofTable.addLoad(key.getWriteTime(),
-            load.getClusterIdsList().stream().map(UUID::fromString).collect(Collectors.toList()));
+    try {
+      for (Cell cell : edit.getCells()) {
+        noteLoad(region, key, WALEdit.getBulkLoadDescriptor(cell), replicated, ofTable);
       }
+    } finally {
+      // Also if the clusters of a load are refused: the ledger would lack its files. Last: whoever finds the marker in
+      // the ledger also finds the fact that the next opening will no longer show.
+      ledger.note(new Marker(origin, region, key.getSequenceId(), key.getWriteTime(), edit.getCells(), replicated));
     }
-    // Last: whoever finds the marker in the ledger also finds the fact that the next opening will no longer show.
-    ledger.note(new Marker(origin, region, key.getSequenceId(), key.getWriteTime(), edit.getCells(), replicated));
+  }
+
+  private void noteLoad(RegionInfo region, WALKeyImpl key, BulkLoadDescriptor load, List<String> replicated,
+      TableWrites ofTable) {
+    if (load != null) {
+      noteReplicated(region, key, load, replicated);
+      ofTable.addLoad(key.getWriteTime(),
+          load.getClusterIdsList().stream().map(UUID::fromString).collect(Collectors.toList()));
+    }
   }
 
   /** Records a bulk load of replicated families. */

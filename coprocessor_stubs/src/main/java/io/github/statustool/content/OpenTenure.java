@@ -41,6 +41,8 @@ final class OpenTenure {
   /** Times to read its row, to join it with the previous tenure. */
   final TenureJoiner.Attempts attempts;
   private final Map<String, StoreFiles> files = new TreeMap<>();
+  /** The files of its opening, as long as nobody has looked at them; null afterwards. */
+  private Map<String, StoreFiles> opening = new TreeMap<>();
   /** Number of changes so far; compared with the number that the state table has. */
   private long changes = 1;
   /** Timestamp of the newest change. */
@@ -53,8 +55,12 @@ final class OpenTenure {
   /** True if the state table may lack a marker after the opening. */
   private boolean marked;
 
-  /** @param opened the marker of the region opening */
-  OpenTenure(Marker opened, long openSeq, Map<String, ? extends Collection<String>> stores) {
+  /**
+   * @param opened the marker of the region opening
+   * @param isLookedAt true if somebody will look at the open region: until then any of its files may be a bulk-loaded
+   *     one. Without looks their names alone tell.
+   */
+  OpenTenure(Marker opened, long openSeq, Map<String, ? extends Collection<String>> stores, boolean isLookedAt) {
     region = opened.region;
     qualifier = qualifier(opened.origin, opened.writeTime);
     this.openSeq = openSeq;
@@ -64,11 +70,14 @@ final class OpenTenure {
     tenure.seq = Math.max(openSeq, opened.seq);
     tenure.replicated = opened.replicated;
     stores.forEach((family, names) -> {
-      files(family).add(names);
+      files(family).addDoubtful(names);
+      StoreFiles held = new StoreFiles();
+      held.addDoubtful(names);
+      opening.put(family, held);
       names.forEach(this::noteOrigin);
     });
-    tenure.before = contents();
-    tenure.after = tenure.before;
+    tenure.after = contents();
+    tenure.before = isLookedAt ? contentsInDoubt() : tenure.after;
     boolean isNew = openSeq <= TableEvents.NEWBORN && parents.isEmpty()
         && tenure.began - region.getRegionId() <= CREATED_MS;
     tenure.unseen = isNew || !parents.isEmpty() ? 0 : tenure.began;
@@ -95,6 +104,35 @@ final class OpenTenure {
     return contents;
   }
 
+  /** Returns the files of the opening: a load that a crash has hidden must not look like a plain file. */
+  private Map<String, StoreFiles.Content> contentsInDoubt() {
+    Map<String, StoreFiles.Content> contents = new TreeMap<>();
+    opening.forEach((family, held) -> contents.put(family, held.contentInDoubt()));
+    return contents;
+  }
+
+  boolean hasUnseenFiles() {
+    return opening != null;
+  }
+
+  /**
+   * Records which files were bulk loaded. One of the opening that the region does not have any more stays in doubt.
+   *
+   * @param loaded by family and name, whether the file was
+   */
+  void sees(Map<String, Map<String, Boolean>> loaded) {
+    files.forEach((family, held) -> held.resolve(loaded.getOrDefault(family, Map.of())));
+    opening.forEach((family, held) -> held.resolve(loaded.getOrDefault(family, Map.of())));
+    if (tenure.open == openSeq) { // else it begins with the files of its predecessor
+      tenure.before = contentsInDoubt();
+    }
+    tenure.after = contents();
+    opening = null;
+    // Written at once, as what its table keeps.
+    urgent = true;
+    touch();
+  }
+
   /** Records that the store files changed, or that the region was closed. */
   void changed(Marker by, boolean closed) {
     tenure.seq = by.seq;
@@ -110,6 +148,7 @@ final class OpenTenure {
   void end(long now) {
     endedAt = now;
     files.clear();
+    opening = null;
   }
 
   long endedAt() {

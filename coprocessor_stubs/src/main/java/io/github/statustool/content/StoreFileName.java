@@ -4,7 +4,7 @@ import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.io.HFileLink;
 import org.apache.hadoop.hbase.regionserver.StoreFileInfo;
 
-/** Reads the origin of a store file from its name; the file itself does not record it. */
+/** Reads the origin of a store file from its name. {@link FileOrigins} knows bulk loads that the name does not tell. */
 final class StoreFileName {
   private static final String LOADED = "_SeqId_";
 

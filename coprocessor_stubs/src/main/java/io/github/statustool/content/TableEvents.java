@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.client.TableDescriptor;
 import org.apache.hadoop.hbase.util.Bytes;
@@ -175,16 +176,19 @@ public final class TableEvents {
     final long skipped;
     /** The one that it was opened with. */
     final TableDescriptor descriptor;
+    /** Lists its store files by family and name: whether each was bulk loaded. Costly, so for new regions only. */
+    final Supplier<Map<String, Map<String, Boolean>>> files;
     final long now;
 
     public OpenRegion(String name, String table, long openSeq, Map<String, Integer> scopes, long skipped,
-        TableDescriptor descriptor, long now) {
+        TableDescriptor descriptor, Supplier<Map<String, Map<String, Boolean>>> files, long now) {
       this.name = name;
       this.table = table;
       this.openSeq = openSeq;
       this.scopes = scopes;
       this.skipped = skipped;
       this.descriptor = descriptor;
+      this.files = files;
       this.now = now;
     }
 

@@ -57,6 +57,7 @@ public final class TableWrites {
     ByClusters writes = byClusters.get(clusterIds);
     if (writes == null) {
       if (!clusterIds.isEmpty()) {
+        ClusterLists.require(!ClusterLists.isTooLong(clusterIds.size()));
         ClusterLists.requireRoom(byClusters.size());
       }
       writes = byClusters.computeIfAbsent(List.copyOf(clusterIds), ids -> new ByClusters(ids, writeTime));

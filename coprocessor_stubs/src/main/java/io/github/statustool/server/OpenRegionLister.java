@@ -1,5 +1,6 @@
 package io.github.statustool.server;
 
+import io.github.statustool.content.FileOrigins;
 import io.github.statustool.content.TableEvents;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -56,6 +57,7 @@ final class OpenRegionLister {
       scopes.put(family.getNameAsString(), family.getScope());
     }
     return new TableEvents.OpenRegion(info.getEncodedName(), info.getTable().getNameAsString(),
-        openSeq.applyAsLong(region), scopes, region.getNumMutationsWithoutWAL(), region.getTableDescriptor(), now);
+        openSeq.applyAsLong(region), scopes, region.getNumMutationsWithoutWAL(), region.getTableDescriptor(),
+        () -> FileOrigins.of(region), now);
   }
 }

@@ -1,5 +1,6 @@
 package io.github.statustool.server;
 
+import io.github.statustool.state.HBaseCoprocessors;
 import io.github.statustool.state.Settings;
 import java.util.Collection;
 import java.util.HashMap;
@@ -7,6 +8,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.HConstants;
@@ -25,8 +27,8 @@ import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 
 /**
  * The settings of a region server that allow cells to be dropped or changed without a trace in a WAL: switches that are
- * on, and classes from elsewhere than HBase; where the replication peers are kept, if not where the tool reads them; and
- * the setting of ours that a witness's slave needs. The tool decides what each of them means.
+ * on, and classes other than those of HBase that do no such thing; where the replication peers are kept, if not where
+ * the tool reads them; and the setting of ours that a witness's slave needs. The tool decides what each of them means.
  *
  * <p>HBase's settings may change while the server runs ({@code update_config}), and most take effect without a restart:
  * when a region is opened, a peer is added, or at once. So they are read anew each time, and what was in force earlier
@@ -49,11 +51,12 @@ public final class ServerSettings {
   /** A class that HBase's documentation does not name: it has the trackers' hooks, and neither calls them nor logs. */
   private static final String NO_LOG = "org.apache.hadoop.hbase.wal.DisabledWALProvider";
   private static final List<String> LOGS = List.of(WALFactory.WAL_PROVIDER, RegionGroupingProvider.DELEGATE_PROVIDER);
-  private static final List<String> CLASSES = List.of(
+  private static final List<String> COPROCESSORS = List.of(
       CoprocessorHost.WAL_COPROCESSOR_CONF_KEY,
       CoprocessorHost.REGIONSERVER_COPROCESSOR_CONF_KEY,
       CoprocessorHost.REGION_COPROCESSOR_CONF_KEY,
-      CoprocessorHost.USER_REGION_COPROCESSOR_CONF_KEY,
+      CoprocessorHost.USER_REGION_COPROCESSOR_CONF_KEY);
+  private static final List<String> CLASSES = List.of(
       HConstants.REPLICATION_SOURCE_SERVICE_CLASSNAME,
       HConstants.REPLICATION_SINK_SERVICE_CLASSNAME,
       WALEntrySinkFilter.WAL_ENTRY_FILTER_KEY,
@@ -92,7 +95,8 @@ public final class ServerSettings {
       add(json, WALFactory.WAL_ENABLED, conf.getBoolean(WALFactory.WAL_ENABLED, true) ? List.of() : List.of("false"));
       LOGS.forEach(key -> add(json, key, otherLogs(key)));
       addPeerStorage(json);
-      CLASSES.forEach(key -> add(json, key, others(key)));
+      COPROCESSORS.forEach(key -> add(json, key, others(key, HBaseCoprocessors::isHarmless)));
+      CLASSES.forEach(key -> add(json, key, others(key, type -> type.startsWith(HBASE_PACKAGE))));
       add(json, LABELS, hasLabels() ? List.of("true") : List.of());
       // HBase's own too: it determines whether replication keeps tags.
       add(json, CODEC, conf.getTrimmedStringCollection(CODEC));
@@ -138,10 +142,10 @@ public final class ServerSettings {
     return isKnown ? List.of() : List.of(provider);
   }
 
-  /** Returns classes that are neither HBase's nor ours. HBase reads {@code class|priority|path}, between commas. */
-  private List<String> others(String key) {
+  /** Returns classes that are neither known nor ours. HBase reads {@code class|priority|path}, between commas. */
+  private List<String> others(String key, Predicate<String> isKnown) {
     return conf.getTrimmedStringCollection(key).stream().map(name -> name.split("\\|", 2)[0].trim())
-        .filter(type -> !type.isEmpty() && !type.startsWith(HBASE_PACKAGE) && !type.startsWith(OWN_PACKAGE))
+        .filter(type -> !type.isEmpty() && !isKnown.test(type) && !type.startsWith(OWN_PACKAGE))
         .collect(Collectors.toList());
   }
 }

@@ -102,7 +102,12 @@ public final class WalWatch implements WALActionsListener, ServerComponent {
 
   @Override
   public void visitLogEntryBeforeWrite(RegionInfo region, WALKey key, WALEdit edit) {
-    noteFailed(appending.getPlain());
+    try {
+      noteFailed(appending.getPlain());
+    } catch (Throwable t) {
+      // FSHLog drops an entry whose hook fails, and its sync acknowledges it.
+      health.error("noting a failed append", t);
+    }
     appending.setRelease(key);
   }
 

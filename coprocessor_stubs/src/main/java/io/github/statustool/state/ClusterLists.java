@@ -7,6 +7,8 @@ package io.github.statustool.state;
 public final class ClusterLists {
   /** Number of lists of a region, or of a table, with that of the own clients. */
   public static final int MOST = 64;
+  /** Number of clusters in a list, which is a part of a column's name: HBase takes no cell of more than 10 MB. */
+  public static final int LONGEST = 64;
 
   private static final Refused REFUSED = new Refused();
 
@@ -18,7 +20,20 @@ public final class ClusterLists {
    * @param known number of lists that are
    */
   public static void requireRoom(int known) {
-    if (known >= MOST) {
+    require(hasRoom(known));
+  }
+
+  public static boolean hasRoom(int known) {
+    return known < MOST;
+  }
+
+  public static boolean isTooLong(int clusters) {
+    return clusters > LONGEST;
+  }
+
+  /** Throws the same exception if a list is not admitted. */
+  public static void require(boolean admitted) {
+    if (!admitted) {
       throw REFUSED;
     }
   }
@@ -28,8 +43,8 @@ public final class ClusterLists {
     private static final long serialVersionUID = 1;
 
     private Refused() {
-      super("more than " + MOST + " lists of clusters that edits have passed: does a client set _cs.id?", null, false,
-          false);
+      super("more than " + MOST + " lists of clusters that edits have passed, or more than " + LONGEST
+          + " clusters in one: does a client set _cs.id?", null, false, false);
     }
   }
 }

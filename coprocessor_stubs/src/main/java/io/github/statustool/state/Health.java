@@ -1,6 +1,7 @@
 package io.github.statustool.state;
 
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongBinaryOperator;
 import java.util.function.Supplier;
 import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 import org.slf4j.Logger;
@@ -8,6 +9,8 @@ import org.slf4j.Logger;
 /** Counts errors, and logs each kind at most once a minute. */
 public final class Health {
   private static final long QUIET_MS = 60_000;
+  /** Linked beforehand, so that counting an error allocates nothing. */
+  private static final LongBinaryOperator LATEST = Math::max;
 
   private volatile boolean sinkHook = true;
   private volatile Supplier<String> settings = () -> null;
@@ -26,21 +29,29 @@ public final class Health {
     this.nextWriteLog.set(System.currentTimeMillis() + QUIET_MS);
   }
 
-  /** Counts an error in a hook: an entry may have gone unrecorded. */
+  /** Counts an error in a hook: an entry may have gone unrecorded. Never throws: hooks call it in their last catch. */
   public void error(String where, Throwable cause) {
-    lastError.accumulateAndGet(EnvironmentEdgeManager.currentTime(), Math::max);
     errors.incrementAndGet();
-    if (due(nextErrorLog)) {
-      log.warn("status-tool: {} failed; entries that it should have recorded will be reported as unverifiable", where,
-          cause);
+    lastError.accumulateAndGet(EnvironmentEdgeManager.currentTime(), LATEST);
+    try {
+      if (due(nextErrorLog)) {
+        log.warn("status-tool: {} failed; entries that it should have recorded will be reported as unverifiable", where,
+            cause);
+      }
+    } catch (Throwable again) {
+      // Without memory even the log may fail. It has been counted by then.
     }
   }
 
-  /** Counts a failed write. The data is kept and written later. */
+  /** Counts a failed write. The data is kept and written later. Never throws. */
   public void failedWrite(String what, Throwable cause) {
     failedWrites.incrementAndGet();
-    if (due(nextWriteLog)) {
-      log.warn("status-tool: {} failed, will retry: {}", what, firstLine(cause));
+    try {
+      if (due(nextWriteLog)) {
+        log.warn("status-tool: {} failed, will retry: {}", what, firstLine(cause));
+      }
+    } catch (Throwable again) {
+      // As above.
     }
   }
 

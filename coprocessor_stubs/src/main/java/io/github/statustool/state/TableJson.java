@@ -12,9 +12,6 @@ import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
  * visible, which may differ between clusters.
  */
 final class TableJson {
-  /** HBase's own coprocessors neither drop nor change replicated cells, so they are left out. */
-  private static final String HBASE_PACKAGE = "org.apache.hadoop.hbase.";
-
   private TableJson() {}
 
   static String of(TableDescriptor table, boolean enabled) {
@@ -42,11 +39,11 @@ final class TableJson {
     return json;
   }
 
-  /** Class names, sorted, without duplicates. */
+  /** Class names, sorted, without duplicates and without those that neither drop nor change cells. */
   private static JsonArray coprocessors(TableDescriptor table) {
     TreeSet<String> names = new TreeSet<>();
     for (CoprocessorDescriptor coprocessor : table.getCoprocessorDescriptors()) {
-      if (!coprocessor.getClassName().startsWith(HBASE_PACKAGE)) {
+      if (!HBaseCoprocessors.isHarmless(coprocessor.getClassName())) {
         names.add(coprocessor.getClassName());
       }
     }

@@ -16,6 +16,8 @@ final class AppliedEntries {
   final byte[] family;
   /** True if each entry stands for itself alone: then a hole between two may be none, and all are kept. */
   final boolean single;
+  /** A hash of the clusters that the entries have passed, whatever the family. */
+  final long list;
   private final SegmentSet segments;
   private final long newest;
 
@@ -24,6 +26,7 @@ final class AppliedEntries {
     this.table = of.table;
     this.family = of.family;
     this.single = of.single;
+    this.list = of.list;
     this.segments = segments;
     this.newest = of.newest;
   }
@@ -36,12 +39,20 @@ final class AppliedEntries {
     return newest;
   }
 
+  /** Returns the same as entries without a stamp that came through unknown clusters. */
+  UnstampedEntries asUnstamped() {
+    UnstampedEntries unstamped = new UnstampedEntries(id.region, table, UnstampedEntries.UNKNOWN);
+    unstamped.add(newest);
+    return unstamped;
+  }
+
   /** Collects the entries of one request; consecutive entries only extend the current segment. */
   static final class Builder {
     private final StreamId id;
     private final String table;
     private final byte[] family;
     private final boolean single;
+    private final long list;
     private final List<Segment> closed = new ArrayList<>(1);
     private boolean open;
     private long prev;
@@ -51,11 +62,12 @@ final class AppliedEntries {
     private long lastTime;
     private long newest;
 
-    Builder(StreamId id, String table, byte[] family, boolean single) {
+    Builder(StreamId id, String table, byte[] family, boolean single, long list) {
       this.id = id;
       this.table = table;
       this.family = family;
       this.single = single;
+      this.list = list;
     }
 
     void add(long entryPrev, long entryPrevTime, long entrySeq, long writeTime) {

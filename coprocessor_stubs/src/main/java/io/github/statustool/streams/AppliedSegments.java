@@ -25,6 +25,8 @@ public final class AppliedSegments {
   private final Set<StreamId> pending;
   private final Set<StreamId> scattered = ConcurrentHashMap.newKeySet();
   private final ConcurrentHashMap<String, UnstampedEntries> unstamped = new ConcurrentHashMap<>();
+  private final KnownLists unstampedLists = new KnownLists();
+  private final KnownLists singleLists = new KnownLists();
   private final TableEvents tables;
   /** Pending streams that have grown since they were copied to the spool. */
   private final Set<StreamId> uncopied = ConcurrentHashMap.newKeySet();
@@ -65,6 +67,11 @@ public final class AppliedSegments {
   List<StreamSegments> add(List<AppliedEntries> streams, long now) {
     List<StreamSegments> touched = new ArrayList<>(streams.size());
     for (AppliedEntries stream : streams) {
+      if (stream.single && !singleLists.admits(stream.id.region, stream.list)) {
+        // Never as applied: what is beyond the bound is in doubt, whether it has a stamp or not.
+        keepUnstamped(List.of(stream.asUnstamped()));
+        continue;
+      }
       // Under the record's lock: forgetIdle() cannot drop the record between the look-up and the addition.
       touched.add(records.compute(stream.id, (id, known) -> {
         StreamSegments record = known == null ? new StreamSegments(id, stream.table, stream.family, stream.single) : known;
@@ -120,9 +127,12 @@ public final class AppliedSegments {
     unstamped.values().forEach(UnstampedEntries::forgetStored);
   }
 
+  /** Keeps entries for the next flush: those of lists of clusters beyond the bound as one, so that a row is bounded. */
   void keepUnstamped(List<UnstampedEntries> entries) {
     for (UnstampedEntries entry : entries) {
-      unstamped.merge(entry.key(), entry, UnstampedEntries::plus);
+      boolean isAdmitted = !entry.haveClusters() || unstampedLists.admits(entry.region, entry.list());
+      UnstampedEntries kept = isAdmitted ? entry : entry.withoutClusters();
+      unstamped.merge(kept.key(), kept, UnstampedEntries::plus);
     }
   }
 

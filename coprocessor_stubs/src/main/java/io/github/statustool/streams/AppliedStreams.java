@@ -33,7 +33,8 @@ final class AppliedStreams {
       streams = Arrays.copyOf(streams, 2 * size);
     }
     families[size] = family;
-    streams[size] = new AppliedEntries.Builder(new StreamId(entries.region, entries.origin, via), table, name, single);
+    StreamId id = new StreamId(entries.region, entries.origin, via);
+    streams[size] = new AppliedEntries.Builder(id, table, name, single, entries.via);
     return streams[size++];
   }
 

@@ -128,7 +128,8 @@ final class RegionStreams implements FamilyHeads.Names {
         return relayed.get(i).heads;
       }
     }
-    ClusterLists.requireRoom(1 + relayed.size());
+    ClusterLists.require(!ClusterLists.isTooLong(clusterIds.size()));
+    ClusterLists.requireRoom(1 + relayed.size()); // first: it costs no hash
     FamilyHeads heads = registry.heads(region, origin, clusterIds);
     relayed.add(new Relayed(List.copyOf(clusterIds), heads));
     return heads;

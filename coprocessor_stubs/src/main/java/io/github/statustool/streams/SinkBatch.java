@@ -1,5 +1,6 @@
 package io.github.statustool.streams;
 
+import io.github.statustool.state.ClusterLists;
 import io.github.statustool.state.Ids;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -110,13 +111,18 @@ public final class SinkBatch {
   /**
    * Adds an entry, whatever its stamp, to a stream for each family that has arrived: of the sender's region, whatever
    * server wrote it. It stands for itself alone, as nothing says which entry was before it. One of which the sink took
-   * cells for HBase's own markers and dropped them is left out: nothing says of which family they were.
+   * cells for HBase's own markers and dropped them is left out: nothing says of which family they were. One with a list
+   * of clusters that is too long counts as unstamped alone.
    */
   private void addSingly(WALEntry entry) {
     if (arrivedCells != entry.getAssociatedCellCount()) {
       return;
     }
     WALKey key = entry.getKey();
+    if (ClusterLists.isTooLong(key.getClusterIdsCount())) {
+      addUnstamped(key);
+      return;
+    }
     List<UUID> clusters = clustersOf(key);
     UUID sender = clusters.get(clusters.size() - 1);
     StreamId entries = new StreamId(key.getEncodedRegionName().toStringUtf8(), Ids.origin(sender.toString()), Ids.via(clusters));
@@ -223,7 +229,8 @@ public final class SinkBatch {
 
   private void addUnstamped(WALKey key) {
     String region = key.getEncodedRegionName().toStringUtf8();
-    byte[] clusters = Ids.sortedBytes(clustersOf(key));
+    boolean isTooLong = ClusterLists.isTooLong(key.getClusterIdsCount()); // it would be a column that HBase refuses
+    byte[] clusters = isTooLong ? UnstampedEntries.UNKNOWN : Ids.sortedBytes(clustersOf(key));
     unstamped
         .computeIfAbsent(region + Bytes.toHex(clusters), absent -> new UnstampedEntries(region, tableOf(key), clusters))
         .add(key.getWriteTime());

@@ -1,6 +1,7 @@
 package io.github.statustool.streams;
 
 import io.github.statustool.state.Change;
+import io.github.statustool.state.ClusterLists;
 import io.github.statustool.state.Ids;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -15,9 +16,13 @@ final class StreamHeads {
   private final ConcurrentHashMap<StreamId, StreamHead> heads = new ConcurrentHashMap<>();
   /** Heads by region, origin and via of the entries. */
   private final ConcurrentHashMap<StreamId, FamilyHeads> regions = new ConcurrentHashMap<>();
+  private final KnownLists lists = new KnownLists();
 
+  /** Throws an exception if the region has too many lists of clusters. */
   FamilyHeads heads(RegionInfo region, long origin, List<UUID> clusterIds) {
-    return heads(region, origin, Ids.via(clusterIds), clusterIds);
+    long via = Ids.via(clusterIds);
+    ClusterLists.require(clusterIds.isEmpty() || lists.admits(region.getEncodedName(), via));
+    return heads(region, origin, via, clusterIds);
   }
 
   /** Starts other streams of the region, distinguished from earlier ones by their first entry. */

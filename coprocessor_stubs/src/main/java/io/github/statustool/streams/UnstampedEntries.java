@@ -1,11 +1,15 @@
 package io.github.statustool.streams;
 
+import io.github.statustool.state.Ids;
 import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateTable.UnstampedRow;
 import org.apache.hadoop.hbase.util.Bytes;
 
 /** The newest of a region's entries that arrived without a valid stamp, by the clusters that they have passed. */
 final class UnstampedEntries {
+  /** The clusters of entries that nobody tells. */
+  static final byte[] UNKNOWN = new byte[0];
+
   private static final long NEVER = -1;
 
   final String region;
@@ -19,6 +23,22 @@ final class UnstampedEntries {
     this.region = region;
     this.table = table;
     this.clusters = clusters;
+  }
+
+  /** Returns a hash of the clusters. */
+  long list() {
+    return Ids.first8OfSha256(clusters);
+  }
+
+  boolean haveClusters() {
+    return clusters.length > 0;
+  }
+
+  /** Returns the same as entries of unknown clusters, which count as the master's own. */
+  UnstampedEntries withoutClusters() {
+    UnstampedEntries joint = new UnstampedEntries(region, table, UNKNOWN);
+    joint.newest = newest;
+    return joint;
   }
 
   /** Identifies the entries by region and clusters. */

@@ -192,6 +192,16 @@ class ContentLedgerTest {
     assertEquals(0, tenure.elsewhere);
   }
 
+  /** As beyond the bound of lists: without its marker, the load would look like one that a crash has hidden. */
+  @Test
+  void aLoadWhoseClustersAreRefusedIsInTheLedgerAllTheSame() throws IOException {
+    here.open(10);
+    assertThrows(RuntimeException.class, () -> here.load(13, "abc_SeqId_12_", "no cluster id"));
+    here.write();
+    assertEquals(content("abc_SeqId_12_").sum, only().after.get("g").loaded);
+    assertFalse(here.facts.all().isEmpty());
+  }
+
   /** A file that stayed would be a change at the next opening, and hide a load that a crash keeps from being recorded. */
   @Test
   void aFileThatIsCompactedBeforeTheMarkerOfItsFlushOrLoadIsGone() throws IOException {
@@ -279,11 +289,75 @@ class ContentLedgerTest {
   }
 
   private void look(Server at, long openSeq, int versions) {
+    look(at, openSeq, versions, Map.of());
+  }
+
+  /** @param loaded by name, whether HBase has each store file of the open region from a bulk load */
+  private void look(Server at, long openSeq, int versions, Map<String, Boolean> loaded) {
     ColumnFamilyDescriptor family =
         ColumnFamilyDescriptorBuilder.newBuilder(Fixtures.GLOBAL).setMaxVersions(versions).build();
     TableDescriptor table = TableDescriptorBuilder.newBuilder(region.getTable()).setColumnFamily(family).build();
+    at.content.readMarkers(); // as the recorder does
     at.content.look(List.of(new TableEvents.OpenRegion(region.getEncodedName(), "t", openSeq, Map.of(), 0,
-        table, clock.get())));
+        table, () -> Map.of("g", loaded), clock.get())));
+  }
+
+  /** As with the store file tracker FILE. A crash keeps a load from being recorded, and its file has a plain name. */
+  @Test
+  void aLoadedFileWithAPlainNameCountsAsLoadedWhereItsRegionOpens() throws IOException {
+    look(here, 0, 1);
+    here.open(10, ONE, TWO, "abc_SeqId_4_", "t=" + PARENT + "-" + THREE);
+    look(here, 10, 1, Map.of(ONE, true, TWO, false, "t=" + PARENT + "-" + THREE, true));
+    here.write();
+    assertEquals(content(ONE).sum + content("abc_SeqId_4_").sum, only().before.get("g").loaded);
+    assertEquals(only().before.get("g").loaded, only().after.get("g").loaded);
+    assertEquals(1, only().before.get("g").links);
+  }
+
+  /** Otherwise a crash would make a load that was recorded look like one that was not. */
+  @Test
+  void aRecordedLoadAndTheFileOfTheNextOpeningAreTheSame() throws IOException {
+    look(here, 0, 1);
+    here.open(10);
+    here.load(13, ONE);
+    here.write();
+    long recorded = only().after.get("g").loaded;
+    assertEquals(content(ONE).sum, recorded);
+    here.open(20, ONE);
+    look(here, 20, 1, Map.of(ONE, true));
+    here.write();
+    assertTrue(stored().stream().anyMatch(tenure -> tenure.open == 20 && tenure.before.get("g").loaded == recorded));
+  }
+
+  @Test
+  void aFileOfTheOpeningIsInDoubtUntilSomebodyLooksAtIt() throws IOException {
+    look(here, 0, 1);
+    here.open(10, ONE, TWO);
+    here.write();
+    assertEquals(content(ONE, TWO).sum, only().before.get("g").loaded);
+    assertEquals(0, only().after.get("g").loaded, "what a later opening has is new then");
+    look(here, 10, 1, Map.of(TWO, false));
+    here.write();
+    assertEquals(content(ONE).sum, only().before.get("g").loaded, "the region does not have it any more");
+  }
+
+  @Test
+  void aLookAfterACompactionFindsTheLoadedFileOfTheOpening() throws IOException {
+    look(here, 0, 1);
+    here.open(10, ONE);
+    here.compact(13, List.of(ONE), TWO);
+    look(here, 10, 1, Map.of(ONE, true, TWO, false));
+    here.write();
+    assertEquals(content(ONE).sum, only().before.get("g").loaded);
+    assertEquals(0, only().after.get("g").loaded);
+  }
+
+  /** Where regions cannot be listed: nobody would ever resolve a doubt. */
+  @Test
+  void withoutLooksTheNamesTell() throws IOException {
+    here.open(10, ONE, "abc_SeqId_4_");
+    here.write();
+    assertEquals(content("abc_SeqId_4_").sum, only().before.get("g").loaded);
   }
 
   @Test

@@ -44,13 +44,14 @@ class ContentRowsTest {
   private void content() {
     String hfile = "00112233445566778899aabbccddeeff";
     Marker opened = new Marker(Fixtures.ORIGIN, region, 4, 1004, List.of(), List.of("g"));
-    OpenTenure tenure = new OpenTenure(opened, 3, Map.of("g", List.of(hfile, "other=" + OTHER_REGION + "-" + hfile)));
+    OpenTenure tenure = new OpenTenure(opened, 3, Map.of("g", List.of(hfile, "other=" + OTHER_REGION + "-" + hfile)),
+        false);
     tenure.files("l").add(List.of(hfile + "_SeqId_5_"));
     tenure.tenure.flushed = 5;
     tenure.changed(new Marker(Fixtures.ORIGIN, region, 6, 1006, List.of(), List.of("g")), true);
     rows.add(tenure.change(() -> NOW).row);
     Marker again = new Marker(Fixtures.ORIGIN, region, 8, 1008, List.of(), List.of());
-    rows.add(new OpenTenure(again, 7, Map.of()).change(() -> NOW + 1).row);
+    rows.add(new OpenTenure(again, 7, Map.of(), false).change(() -> NOW + 1).row);
   }
 
   private void tableEvents() {
@@ -70,7 +71,7 @@ class ContentRowsTest {
 
   private static TableEvents.OpenRegion open(long openSeq, long skipped, Map<String, Integer> scopes) {
     return new TableEvents.OpenRegion("r", TABLE, openSeq, scopes, skipped, null,
-        2000 + openSeq);
+        Map::of, 2000 + openSeq);
   }
 
   private void collect(List<Change> changes) {

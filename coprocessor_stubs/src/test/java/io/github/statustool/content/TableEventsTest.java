@@ -23,11 +23,11 @@ class TableEventsTest {
     for (String family : families) {
       scopes.put(family.substring(0, 1), family.endsWith("0") ? 0 : 1);
     }
-    return new TableEvents.OpenRegion(name, "t", openSeq, scopes, 0, null, now);
+    return new TableEvents.OpenRegion(name, "t", openSeq, scopes, 0, null, Map::of, now);
   }
 
   private static TableEvents.OpenRegion skipping(long skipped, long now) {
-    return new TableEvents.OpenRegion("r", "t", 5, Map.of("f", 1), skipped, null, now);
+    return new TableEvents.OpenRegion("r", "t", 5, Map.of("f", 1), skipped, null, Map::of, now);
   }
 
   private Set<String> written() {

@@ -93,7 +93,7 @@ class RecorderTest {
           .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(StateTable.FAMILY).setTimeToLive(ttl).build())
           .build();
       return List.of(new TableEvents.OpenRegion("r", Fixtures.STATE_TABLE.getNameAsString(), 5, Map.of(), 0,
-          table, 0), new TableEvents.OpenRegion("s", "t", 5, Map.of(), skipped, table, 7));
+          table, Map::of, 0), new TableEvents.OpenRegion("s", "t", 5, Map.of(), skipped, table, Map::of, 7));
     }
 
     @Override

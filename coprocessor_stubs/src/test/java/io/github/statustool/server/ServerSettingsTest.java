@@ -36,6 +36,18 @@ class ServerSettingsTest {
     assertNull(new ServerSettings(empty, new Settings(empty)).json());
   }
 
+  /** HBase's package has examples that drop cells. */
+  @Test
+  void onlyCoprocessorsThatAreKnownToKeepCellsAreNotTold() {
+    conf.set("hbase.coprocessor.region.classes", "org.apache.hadoop.hbase.security.token.TokenProvider|5,"
+        + " org.apache.hadoop.hbase.coprocessor.example.ZooKeeperScanPolicyObserver");
+    conf.set("hbase.coprocessor.user.region.classes", "org.apache.hadoop.hbase.tool.WriteSinkCoprocessor|5");
+    assertEquals("{\"hbase.coprocessor.region.classes\":"
+        + "\"org.apache.hadoop.hbase.coprocessor.example.ZooKeeperScanPolicyObserver\","
+        + "\"hbase.coprocessor.user.region.classes\":\"org.apache.hadoop.hbase.tool.WriteSinkCoprocessor\"," + CODEC,
+        json());
+  }
+
   @Test
   void whatMayDropOrChangeCellsIsTold() {
     conf.set("hbase.coprocessor.wal.classes", "io.github.statustool.WriteTimeTracker, com.x.Wal|5|hdfs:///a.jar");

@@ -28,13 +28,15 @@ class TableJsonTest {
             .build())
         .setCoprocessor("org.Own")
         .setCoprocessor("org.Another")
-        .setCoprocessor("org.apache.hadoop.hbase.coprocessor.AggregateImplementation");
+        .setCoprocessor("org.apache.hadoop.hbase.coprocessor.AggregateImplementation")
+        .setCoprocessor("org.apache.hadoop.hbase.coprocessor.example.ZooKeeperScanPolicyObserver");
     assertEquals("{\"families\":{"
         + "\"f\":{\"scope\":0,\"versions\":1,\"min_versions\":0,\"ttl\":2147483647,\"keep_deleted\":\"FALSE\","
         + "\"new_version_behavior\":false,\"mob\":false},"
         + "\"g\":{\"scope\":1,\"versions\":5,\"min_versions\":2,\"ttl\":60,\"keep_deleted\":\"TTL\","
         + "\"new_version_behavior\":true,\"mob\":true}},"
-        + "\"durability\":\"ASYNC_WAL\",\"enabled\":true,\"coprocessors\":[\"org.Another\",\"org.Own\"]}",
+        + "\"durability\":\"ASYNC_WAL\",\"enabled\":true,\"coprocessors\":[\"org.Another\",\"org.Own\","
+        + "\"org.apache.hadoop.hbase.coprocessor.example.ZooKeeperScanPolicyObserver\"]}",
         TableJson.of(table.build(), true));
   }
 }

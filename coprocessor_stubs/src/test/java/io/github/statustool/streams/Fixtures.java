@@ -4,6 +4,7 @@ import io.github.statustool.state.Health;
 import io.github.statustool.state.Ids;
 import io.github.statustool.state.Settings;
 import io.github.statustool.state.StoredRow;
+import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -28,6 +29,7 @@ import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.wal.WALEdit;
 import org.apache.hadoop.hbase.wal.WALKeyImpl;
 import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
+import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** Real keys, edits and regions as HBase makes them. */
@@ -58,6 +60,14 @@ public final class Fixtures {
 
   public static Health health() {
     return new Health(LoggerFactory.getLogger(Fixtures.class));
+  }
+
+  /** Returns a log that fails. (JUnit lets no test see an OutOfMemoryError.) */
+  public static Logger failingLog() {
+    return (Logger) Proxy.newProxyInstance(Logger.class.getClassLoader(), new Class<?>[] {Logger.class},
+        (proxy, method, args) -> {
+          throw new StackOverflowError("thrown by a test");
+        });
   }
 
   public static RegionInfo region(String table) {

@@ -3,18 +3,23 @@ package io.github.statustool.streams;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.statustool.state.Change;
+import io.github.statustool.state.ClusterLists;
 import io.github.statustool.state.FakeStore;
 import io.github.statustool.state.Ids;
 import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateTable.UnstampedRow;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
+import java.util.stream.Collectors;
 import java.util.zip.CRC32C;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos.WALEntry;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.HBaseProtos;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.WALProtos.WALKey;
 import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hbase.thirdparty.com.google.protobuf.ByteString;
 import org.junit.jupiter.api.Test;
 
 class SinkBatchTest {
@@ -295,6 +300,81 @@ class SinkBatchTest {
       known |= Arrays.equals(unstamped.toRow().columns().get(0).qualifier, qualifier);
     }
     assertTrue(known);
+  }
+
+  private static UUID[] madeUp(int count) {
+    UUID[] clusters = new UUID[count];
+    Arrays.setAll(clusters, i -> new UUID(7, i));
+    return clusters;
+  }
+
+  /** Returns the columns of the unstamped rows by their qualifier's length: those of lists, and the joint one's 1. */
+  private static List<Integer> unstampedColumns(AppliedSegments applied) {
+    List<Change> changes = new ArrayList<>();
+    applied.collect(changes, NOW);
+    return changes.stream().filter(change -> change.row.key[0] == UnstampedRow.TYPE)
+        .map(change -> change.row.columns().get(0).qualifier.length).sorted().collect(Collectors.toList());
+  }
+
+  /** A client may set _cs.id. The joint entry is of unknown clusters, so that it counts as the master's. */
+  @Test
+  void listsOfClustersBeyondABoundAreOneJointEntry() {
+    AppliedSegments applied = new ObservedState(Fixtures.health(), () -> NOW).applied;
+    UUID[] clusters = madeUp(3 * ClusterLists.MOST);
+    for (int i = 0; i < clusters.length; i++) {
+      applied.keepUnstamped(Fixtures.batch(unstamped(i + 1, clusters[i])).unstamped());
+    }
+    List<Integer> columns = unstampedColumns(applied);
+    assertEquals(ClusterLists.MOST, columns.size());
+    assertEquals(List.of(1, 17), columns.subList(0, 2));
+  }
+
+  /** What is idle leaves the memory, but not the state table. */
+  @Test
+  void anIdleHourMakesNoRoomForFurtherLists() {
+    AppliedSegments applied = new ObservedState(Fixtures.health(), () -> NOW).applied;
+    UUID[] clusters = madeUp(2 * ClusterLists.MOST);
+    for (int i = 0; i < clusters.length; i++) {
+      applied.keepUnstamped(Fixtures.batch(unstamped(i + 1, clusters[i])).unstamped());
+      if (i == ClusterLists.MOST) {
+        List<Change> changes = new ArrayList<>();
+        applied.collect(changes, NOW);
+        changes.forEach(Change::stored);
+        applied.forgetIdle(NOW + 4_000_000);
+      }
+    }
+    assertEquals(List.of(1), unstampedColumns(applied));
+  }
+
+  @Test
+  void aListOfTooManyClustersIsOfTheJointEntry() {
+    SinkBatch batch = new SinkBatch(true, true);
+    WALEntry plain = unstamped(3, madeUp(ClusterLists.LONGEST + 1));
+    WALEntry stamped = plain.toBuilder().setKey(plain.getKey().toBuilder()
+        .addAllExtendedAttributes(Fixtures.entry("b", 0, 3).getKey().getExtendedAttributesList())
+        .setEncodedRegionName(ByteString.copyFromUtf8("b"))).build();
+    batch.add(plain, Fixtures.put(Fixtures.GLOBAL));
+    batch.add(stamped, Fixtures.put(Fixtures.GLOBAL));
+    assertEquals(1, batch.streams(NOW).size(), "by its stamp alone");
+    assertEquals(2, batch.unstamped().size());
+    batch.unstamped().forEach(each -> assertEquals(1003, number(each, UnstampedRow.WRITE_MS)));
+  }
+
+  @Test
+  void entriesOfListsBeyondABoundAreNotRecordedOneByOneButAsUnstamped() {
+    AppliedSegments applied = new ObservedState(Fixtures.health(), () -> NOW).applied;
+    int streams = 0;
+    for (UUID each : madeUp(2 * ClusterLists.MOST)) {
+      SinkBatch batch = new SinkBatch(true, true);
+      WALEntry plain = unstamped(5, each, new UUID(3, 4));
+      WALKey key = plain.getKey().toBuilder()
+          .addAllExtendedAttributes(Fixtures.entry("a", 3, 5).getKey().getExtendedAttributesList()).build();
+      batch.add(plain.toBuilder().setKey(key).build(), Fixtures.put(Fixtures.GLOBAL));
+      streams += applied.add(batch.streams(NOW), NOW).stream()
+          .filter(record -> !record.id.equals(Fixtures.stream("a"))).count();
+    }
+    assertEquals(ClusterLists.MOST - 1, streams);
+    assertEquals(List.of(1), unstampedColumns(applied));
   }
 
   @Test

@@ -38,7 +38,7 @@ class StreamRowsTest {
 
   private void segments() {
     StreamId id = new StreamId(OTHER_REGION, Fixtures.ORIGIN, -2);
-    AppliedEntries.Builder applied = new AppliedEntries.Builder(id, TABLE, Fixtures.GLOBAL, false);
+    AppliedEntries.Builder applied = new AppliedEntries.Builder(id, TABLE, Fixtures.GLOBAL, false, 0);
     applied.add(0, 0, 4, 1004);
     applied.add(4, 1004, 5, 1003);
     applied.add(7, StampCodec.UNKNOWN_TIME, 9, 1009);
@@ -46,7 +46,7 @@ class StreamRowsTest {
     record.add(applied.build(NOW), NOW);
     rows.add(record.toChange(NOW).row);
     StreamId stream = Fixtures.stream(OTHER_REGION);
-    AppliedEntries.Builder ofFamily = new AppliedEntries.Builder(stream, TABLE, Fixtures.GLOBAL, false);
+    AppliedEntries.Builder ofFamily = new AppliedEntries.Builder(stream, TABLE, Fixtures.GLOBAL, false, 0);
     ofFamily.add(0, 0, 4, 1004);
     StreamSegments own = new StreamSegments(stream, TABLE, Fixtures.GLOBAL, false, 0x2122232425262728L);
     own.add(ofFamily.build(NOW), NOW);

@@ -17,6 +17,7 @@ import io.github.statustool.state.StateRow;
 import io.github.statustool.state.StateTable.FactRow;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
@@ -248,6 +249,38 @@ class WalStamperTest {
     assertEquals(before, heads.all().size());
     assertEquals(1, prevOf(append(++seq, Fixtures.GLOBAL)));
     assertEquals(2, prevOf(append(Fixtures.key(region, ++seq, scopes, new UUID(7, 0)), edit)));
+  }
+
+  /** The heads stay as well: a client that waits for openings of the region must not add to them without bound. */
+  @Test
+  void aRegionThatOpensAgainTakesNoFurtherListsOfClusters() throws IOException {
+    long seq = 1;
+    for (int i = 0; i < ClusterLists.MOST - 1; i++) {
+      append(Fixtures.key(region, ++seq, scopes, new UUID(7, i)), Fixtures.edit(Fixtures.GLOBAL));
+    }
+    stamper = newStamper();
+    RegionInfo again = Fixtures.region("t");
+    WALKeyImpl known = Fixtures.key(again, ++seq, scopes, new UUID(7, 0));
+    assertEquals(2, prevOf(append(again, known, Fixtures.edit(Fixtures.GLOBAL))));
+    WALKeyImpl refused = Fixtures.key(again, ++seq, scopes, new UUID(8, 8));
+    assertThrows(RuntimeException.class, () -> stamper.before(again, refused, Fixtures.edit(Fixtures.GLOBAL)));
+    assertNull(Fixtures.stamp(refused));
+    assertEquals(ClusterLists.MOST - 1, heads.all().size());
+  }
+
+  /** They are a part of a column, of which HBase would take none of a flush if it was too large. */
+  @Test
+  void aListOfTooManyClustersIsNotRecorded() throws IOException {
+    UUID[] clusters = new UUID[ClusterLists.LONGEST + 1];
+    Arrays.setAll(clusters, i -> new UUID(7, i));
+    UUID[] longest = Arrays.copyOf(clusters, ClusterLists.LONGEST);
+    assertEquals(0, prevOf(append(Fixtures.key(region, 2, scopes, longest), Fixtures.edit(Fixtures.GLOBAL))));
+    WALKeyImpl refused = Fixtures.key(region, 3, scopes, clusters);
+    assertThrows(RuntimeException.class, () -> stamper.before(region, refused, Fixtures.edit(Fixtures.GLOBAL)));
+    assertNull(Fixtures.stamp(refused));
+    WALKeyImpl local = Fixtures.key(region, 4, null, clusters);
+    assertThrows(RuntimeException.class, () -> stamper.before(region, local, Fixtures.edit(Fixtures.LOCAL)));
+    assertEquals(1, heads.all().size());
   }
 
   @Test
