@@ -6,8 +6,6 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, nullcontext
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 from pathlib import Path
 
 import pyarrow as pa
@@ -140,8 +138,19 @@ def _unlisted(regexes: Sequence[str]) -> Column:
 
 
 def _matches(regexes: Sequence[str]) -> Column:
-    """Return whether a path matches any of the regular expressions."""
-    return reduce(or_, (F.col("path").rlike(regex) for regex in regexes), F.lit(False))
+    """Return whether a path matches any of the regular expressions, which refer to no groups.
+
+    They are one for Spark: its planner calls itself for each term of an expression, and some hundred are too many.
+    """
+    return F.col("path").rlike("|".join(f"(?:{regex})" for regex in regexes)) if regexes else F.lit(False)
+
+
+def _any_of(columns: Sequence[Column]) -> Column:
+    """Return whether any is true. The expression is only as deep as it must be, for the same reason."""
+    if len(columns) <= 1:
+        return columns[0] if columns else F.lit(False)
+    half = len(columns) // 2
+    return _any_of(columns[:half]) | _any_of(columns[half:])
 
 
 def _without(rows: DataFrame, question: Question) -> DataFrame:
@@ -152,9 +161,12 @@ def _without(rows: DataFrame, question: Question) -> DataFrame:
     """
     if not question.excluded_regexes:
         return rows
-    left_out = _matches(question.excluded_regexes)
-    for named in question.named:
-        left_out = left_out & ~(_matches([named.files]) & ~_matches(named.left_out))
-    left_out = left_out & ~_unlisted([named.above for named in question.named])
+    # Group 1 is one of each of the regular expressions of what is left out below a root.
+    asked = [
+        _matches([named.files]) & ~_any_of([F.col("path").rlike(regex) for regex in named.left_out])
+        for named in question.named
+    ]
+    above = [named.above for named in question.named]
+    left_out = _matches(question.excluded_regexes) & ~_any_of(asked) & ~_unlisted(above)
     # In SQL the opposite of null is null, and `where` drops it.
     return rows.where((F.col("kind") != "file") | F.col("path").isNull() | ~left_out)

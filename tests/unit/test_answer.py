@@ -63,6 +63,13 @@ def test_a_folder_above_a_path_that_could_not_be_listed_stays(session: SparkSess
     ]
 
 
+def test_thousands_of_paths_are_one_expression(session: SparkSession) -> None:
+    """Spark's planner calls itself for each term of an expression: five hundred were too many for its stack."""
+    rows = frame(session, *(file_row(f"/data/{number}/f") for number in range(4)))
+    asked = question("/data", hdfs_paths=tuple(f"/data/{number}" for number in range(2, 3_000)))
+    assert [row["path"] for row in _within(rows, asked).collect()] == ["/data/2/f", "/data/3/f"]
+
+
 @pytest.mark.parametrize(
     ("roots", "excluded", "paths"),
     [
