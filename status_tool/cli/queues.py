@@ -107,13 +107,20 @@ def _lines(document: Document, lost: Sequence[str]) -> Iterator[str]:
     for orphan in document["orphans"]:
         yield f"Queue of no peer: {orphan} (left over; `hbase hbck -fixReplication` removes it)"
     yield ""
-    yield _end(document["drained"], document["only_peer"])
+    yield _end(document["drained"], document["only_peer"], document["orphans"])
 
 
-def _end(drained: bool, peer: str | None) -> str:
-    """Return the last line, which names the peer if only one was looked at."""
+def _end(drained: bool, peer: str | None, orphans: Sequence[str]) -> str:
+    """Return the last line, which names the peer if only one was looked at, and what ships no more."""
     if peer is None:
-        return "All queues are drained." if drained else "The queues are NOT drained."
+        if not drained:
+            return "The queues are NOT drained."
+        left = counted(len(orphans), "queue")
+        return (
+            f"All queues of peers are drained; {left} of no peer will never be."
+            if orphans
+            else "All queues are drained."
+        )
     if drained:
         return f"The queues of peer {peer} are drained; no other was looked at."
     return f"The queues of peer {peer} are NOT drained."

@@ -41,8 +41,8 @@ def topology(
     report: Path | None,
     since: list[str] | None,
 ) -> int:
-    """Show this cluster, its peers and theirs as a tree, and tables that drift. Exit code 0 all is well, 1 a link
-    is broken or a table drifts, 2 error.
+    """Show this cluster, its peers and theirs as a tree, and tables that drift. Exit code 0 nothing was found (notes
+    name what could not be looked at), 1 a link is broken or a table drifts, 2 error.
     """
     accepted = parse_baseline(since or (), TableFilter())
     check_targets(report)

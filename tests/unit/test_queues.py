@@ -443,6 +443,21 @@ def test_the_queues_of_one_peer_are_not_all(
     assert json.loads(capsys.readouterr().out)["only_peer"] == (options[1] if options else None)
 
 
+def test_a_queue_of_no_peer_is_told_to_the_end(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It holds what nothing ships any more: "all queues are drained" would hide that."""
+
+    class OnePeer(TwoPeers):
+        def peers(self) -> list[Any]:
+            return super().peers()[:1]
+
+    monkeypatch.setattr(zookeeper, "ZooKeeper", lambda _: OnePeer({}))
+    monkeypatch.setattr(measured_queues, "measure", two_queues)
+    assert main(["queues", "--zookeeper", "zk:1/hbase"]) == 0
+    assert capsys.readouterr().out.endswith("All queues of peers are drained; 1 queue of no peer will never be.\n")
+
+
 PASSER_BY = f"host-3.example,16020,{STARTED + 5_000}"
 
 
