@@ -667,7 +667,7 @@ def _settled_rows(
     """Return the live servers, what is spooled, and the small rows, once servers have echoed and tables are described.
 
     Trackers echo without the tables' descriptors as long as no HBase master is active, for example after a restart of
-    all servers, and write them in a later round. All is read anew then: other servers may have come.
+    all servers, and write them in a later round. All is read anew then, and if a server has come meanwhile.
     """
     while True:
         began = time.monotonic()
@@ -681,9 +681,15 @@ def _settled_rows(
         small = state.descriptors(barrier, spooled)
         now = time.monotonic()
         # Nobody describes tables where no tracker is, or no table.
-        if small.tables or not flushed or now >= deadline or not state.has_others():
+        is_described = small.tables or not flushed or not state.has_others()
+        if now >= deadline or (is_described and not _newcomers(zookeeper, live, small)):
             return live, spooled, small
         time.sleep(max(ECHO_POLL_S, now - began))
+
+
+def _newcomers(zookeeper: ZooKeeper, live: Collection[str], small: Descriptors) -> set[str]:
+    """Return the servers that came between the look at the live ones and the rows: they would count as crashed."""
+    return {*zookeeper.live_servers()}.difference(live).intersection(row["server"] for _, row in small.servers)
 
 
 def _hosted_regions(settings: Settings, request: Request, live: Collection[str], deadline: float) -> PackedRows:
