@@ -371,18 +371,18 @@ def refuse_narrowed(older: SideFacts, now: Question) -> None:
 
     What it left out would be asked for no more, and FILE's own entries of that never count as missing.
     """
-    try:
-        before = _peer(older, now.slave, now.scope)
-    except StatusFileError:
-        return  # no peer led here then, so FILE asks for nothing by itself
-    if before is None or now.peer is None:
+    if now.peer is None:
         return
-    then, still = family_filter(before), family_filter(now.peer)
+    here, wanted = (now.slave.cluster_id, now.slave.cluster_key), now.scope.peer_id
+    # All of those that led here, also where nobody could say which one was meant.
+    then = [family_filter(one) for one in older.peers if leads_to(one, *here) and wanted in (None, str(one["id"]))]
+    still = family_filter(now.peer)
     asked = asked_filter(now.scope).holds
     # A table whose descriptor is not known may be replicated, too.
-    streams: list[tuple[str, str | None]] = [(table, None) for table in older.tables]
+    streams: list[tuple[str, str | None]] = [(table, None) for table in older.tables - older.families.keys()]
     streams += [(table, family) for table, families in older.replicated.items() for family in families]
-    lost = {table for table, family in streams if then.ships(table, family) and not still.ships(table, family)}
+    shipped_then = {(table, family) for table, family in streams if any(one.ships(table, family) for one in then)}
+    lost = {table for table, family in shipped_then if not still.ships(table, family)}
     if gone := sorted(filter(asked, lost)):
         raise StatusFileError(
             f"peer {safe(str(now.peer['id']))} ships less than when FILE was written ({few(gone, NAMED_LIMITS)}), and"

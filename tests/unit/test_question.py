@@ -76,11 +76,21 @@ def test_what_file_asks_for_cannot_leave_the_scope_while_a_check_follows(
     now: Row, scope: Scope, lost: str | None
 ) -> None:
     """Somebody narrows the peer, or adds another one in its place: FILE's own entries would never count as missing."""
-    tables = (table("a", f=1, g=1, h=0), table("b", f=1))
+    tables = (table("a", f=1, g=1, h=0), table("b", f=1), table("local", f=0))
     file = facts(peer(), *tables, region_tables=frozenset({"c"}))
     asked = question(facts(now, *tables), scope)
     with nullcontext() if lost is None else pytest.raises(StatusFileError, match=rf"ships less than .* \({lost}\)"):
         refuse_narrowed(file, asked)
+
+
+def test_what_any_peer_of_file_shipped_here_cannot_leave_the_scope() -> None:
+    """FILE did not say which of two was meant; with --peer it is that one alone."""
+    narrow = peer(id="2", replicate_all=False, table_cfs={"a": None})
+    tables = (table("a", f=1), table("b", f=1))
+    file, now = facts(peer(), narrow, *tables), facts(narrow, *tables)
+    with pytest.raises(StatusFileError, match=r"ships less than .* \(b\)"):
+        refuse_narrowed(file, question(now))
+    refuse_narrowed(file, question(now, Scope(peer_id="2")))
 
 
 def test_a_file_of_before_the_peer_asks_for_nothing_while_a_check_follows() -> None:
