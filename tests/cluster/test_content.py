@@ -264,6 +264,7 @@ def forgotten(pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> None:
     assert before.exit_code == 0, before
     slave.set_ttl("longer", "f", 1 << 30)
     slave.set_ttl("brief", "f", 1)
+    time.sleep(3)  # trackers look each second what the tables of open regions keep
     wait_until(lambda: not slave.rows("brief"), 30, "all has expired")
     slave.flush("brief")
     slave.major_compact("brief")

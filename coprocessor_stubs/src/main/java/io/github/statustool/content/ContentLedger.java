@@ -78,11 +78,11 @@ public final class ContentLedger {
   }
 
   private static void look(OpenTenure tenure, TableEvents.OpenRegion region) {
-    if (tenure.hasUnseenFiles()) {
-      tenure.sees(region.files.get());
-    }
     if (tenure.tenure.kept == null) {
       tenure.keeps(Retention.of(region.descriptor));
+    }
+    if (tenure.hasUnseenFiles()) {
+      tenure.sees(region.files.get());
     }
   }
 
