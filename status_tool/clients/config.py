@@ -240,9 +240,7 @@ class Settings:
             )
         port = self.site.integer("hbase.zookeeper.property.clientPort", 2181)
         hosts = [host.strip() for host in quorum.split(",") if host.strip()]
-        joined = ",".join(host if ":" in host else f"{host}:{port}" for host in hosts)
-        for part in joined.split(","):
-            host_port(part, "hbase.zookeeper.quorum, with hbase.zookeeper.property.clientPort,")
+        joined = with_ports(hosts, port, "hbase.zookeeper.quorum, with hbase.zookeeper.property.clientPort,")
         znode = self.site.get("zookeeper.znode.parent", "/hbase")
         return replace(ZooKeeperEndpoint(joined, znode), **self._zookeeper_access)
 
@@ -463,15 +461,24 @@ def _is_name(host: str) -> bool:
     return True
 
 
+def with_ports(hosts: Iterable[str], port: int | str, option: str) -> str:
+    """Return the hosts of a quorum, separated by commas, each with its own port or with this one.
+
+    Raises `ConfigurationError`, naming the option, for what is no host and port.
+    """
+    parts = [host if ":" in host else f"{host}:{port}" for host in hosts]
+    for part in parts:
+        host_port(part, option)
+    return ",".join(parts)
+
+
 def parse_zookeeper(text: str, option: str = "--zookeeper") -> ZooKeeperEndpoint:
     """Parse the value of an option; the znode's default is HBase's. Raises `ConfigurationError`."""
     hosts, slash, znode = text.strip().partition("/")
-    parts = [host if ":" in host else f"{host}:2181" for host in hosts.split(",") if host]
-    if not parts:
+    quorum = with_ports(filter(None, hosts.split(",")), 2181, option)
+    if not quorum:
         raise ConfigurationError(f"{option} {text!r}: expected HOST:PORT[,HOST:PORT…]/ZNODE")
-    for part in parts:
-        host_port(part, option)
-    return ZooKeeperEndpoint(",".join(parts), slash + znode.rstrip("/") if znode else "/hbase")
+    return ZooKeeperEndpoint(quorum, slash + znode.rstrip("/") if znode else "/hbase")
 
 
 def _check_url(url: str) -> str:

@@ -23,7 +23,7 @@ from kazoo.hosts import collect_hosts
 from kazoo.retry import KazooRetry
 
 from status_tool.clients import hbase_pb2
-from status_tool.clients.config import ZooKeeperEndpoint, host_port
+from status_tool.clients.config import ZooKeeperEndpoint, with_ports
 from status_tool.clients.sasl import SaslLogin
 from status_tool.clients.tls import distrust, tls_context
 from status_tool.errors import ConfigurationError, ConnectionFailed
@@ -362,15 +362,12 @@ def parse_cluster_key(key: str, of: ZooKeeperEndpoint) -> ZooKeeperEndpoint | No
     """
     quorum, _, rest = key.partition(":/")
     hosts, _, port = quorum.rpartition(":")
-    if not hosts or not rest:
+    if not hosts or not port.isdigit() or not rest:
         return None
-    parts = [host if ":" in host else f"{host}:{port}" for host in hosts.split(",")]
     try:
-        for part in parts:
-            host_port(part, "peer")
+        return replace(of, hosts=with_ports(hosts.split(","), port, "peer"), znode="/" + rest)
     except ConfigurationError:
         return None
-    return replace(of, hosts=",".join(parts), znode="/" + rest)
 
 
 def peer_cluster_id(peer: Peer, of: ZooKeeperEndpoint) -> str | None:

@@ -95,7 +95,8 @@ def test_a_quorum_that_no_client_can_ask(quorum: str, port: str) -> None:
     if ":" not in quorum:
         with pytest.raises(ConfigurationError, match=r"--zookeeper .* expected HOST:PORT"):
             Settings(SiteConfig({}), zookeeper_option=f"{quorum}:{port}/hbase").zookeeper()
-    assert parse_cluster_key(f"{quorum}:{port}:/hbase", ZooKeeperEndpoint("z:1", "/hbase")) is None
+    for key in (f"{quorum}:{port}:/hbase", "z:1:many:/hbase"):
+        assert parse_cluster_key(key, ZooKeeperEndpoint("z:1", "/hbase")) is None
 
 
 def test_state_table_and_spool() -> None:

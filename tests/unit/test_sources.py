@@ -544,6 +544,13 @@ def test_a_region_of_a_master_that_is_open_with_a_descriptor_of_before_the_scope
     assert [(row["state"], row["write_ms"]) for row in found] == [("changed", 1_000)] * changed
 
 
+def without_00(is_named: bool, **servers: Any) -> codec.Existing:
+    """A master that has split or merged region 00, which `hbase:meta` still names or not; family f is replicated."""
+    names = codec.packed(["00"] if is_named else [])
+    parents = frozenset([codec.prefix("00")] if is_named else [])
+    return codec.Existing(names, 1_000, replicated={"t": frozenset("f")}, split=parents, **servers)
+
+
 @pytest.mark.parametrize("is_named", [True, False])
 @pytest.mark.parametrize(
     ("replicated", "files", "changed"),
@@ -558,10 +565,7 @@ def test_a_region_of_a_master_that_was_split_or_merged_with_a_descriptor_of_befo
 ) -> None:
     """It never opens with the new one, whether `hbase:meta` still names it or not."""
     value = f'{{"o":2,"t":7,"s":12,"c":9,"r":{replicated},"a":{{}},"b":{{"f":{files}}}}}'
-    names = codec.packed(["00"] if is_named else [])
-    parents = frozenset([codec.prefix("00")] if is_named else [])
-    existing = codec.Existing(names, 1_000, replicated={"t": frozenset("f")}, split=parents)
-    found = [(row["state"], row["write_ms"]) for row in contents(held_by(value), existing)]
+    found = [(row["state"], row["write_ms"]) for row in contents(held_by(value), without_00(is_named))]
     assert [row for row in found if row[0] == "changed"] == [("changed", 9)] * changed
 
 
@@ -580,10 +584,7 @@ def test_a_region_of_a_master_that_was_split_or_merged_by_a_server_that_crashed_
 ) -> None:
     """Nobody knows what the close flushed of a family whose scope was raised while the region was open."""
     value = f'{{"o":2,"t":7,"s":12,"r":{replicated},"a":{{}},"b":{{}}}}'
-    names = codec.packed(["00"] if is_named else [])
-    parents = frozenset([codec.prefix("00")] if is_named else [])
-    existing = codec.Existing(names, 1_000, replicated={"t": frozenset("f")}, split=parents, **servers)
-    found = contents(held_by(value), existing)
+    found = contents(held_by(value), without_00(is_named, **servers))
     assert [row["write_ms"] for row in found if row["state"] == "changed"] == changed
 
 

@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Function;
 import java.util.function.LongSupplier;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.util.Bytes;
@@ -99,15 +100,18 @@ final class OpenTenure {
   }
 
   private Map<String, StoreFiles.Content> contents() {
-    Map<String, StoreFiles.Content> contents = new TreeMap<>();
-    files.forEach((family, held) -> contents.put(family, held.content()));
-    return contents;
+    return contents(files, StoreFiles::content);
   }
 
   /** Returns the files of the opening: a load that a crash has hidden must not look like a plain file. */
   private Map<String, StoreFiles.Content> contentsInDoubt() {
+    return contents(opening, StoreFiles::contentInDoubt);
+  }
+
+  private static Map<String, StoreFiles.Content> contents(Map<String, StoreFiles> files,
+      Function<StoreFiles, StoreFiles.Content> content) {
     Map<String, StoreFiles.Content> contents = new TreeMap<>();
-    opening.forEach((family, held) -> contents.put(family, held.contentInDoubt()));
+    files.forEach((family, held) -> contents.put(family, content.apply(held)));
     return contents;
   }
 
