@@ -104,8 +104,10 @@ docs: $(VENV)/installed ## The documents as a site, in build/docs
 playground: setup ## Two clusters for docs/tutorial.md, until Ctrl-C
 	@$(BIN)/python -m tests.playground
 
+# README.md shows what the check of one of them prints: the test names the line that is another now.
 samples: setup ## Record sample_status/ anew from real clusters
 	$(BIN)/python -m tests.record_samples sample_status
+	$(BIN)/python -m pytest -q -n 0 tests/unit/test_doc_commands.py -k samples
 
 # What it compares with has an environment of its own: the tool is measured in the one that its users have.
 $(BENCH)/installed: requirements-bench.lock
