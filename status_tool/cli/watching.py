@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from pyspark.sql import SparkSession
+
 from status_tool.atomic import file_mode
 from status_tool.cli.failures import failure_in_metrics
 from status_tool.cli.repeated import RoundParameters, as_service
@@ -124,7 +126,8 @@ class _Session:
 
     def ensure(self, status_file: Path) -> None:
         """Start it where there is none, for files like this one. Raises `ConfigurationError` if it cannot start."""
-        if self._is_begun:
+        # A session that somebody else has begun in this process is not this one's to end.
+        if self._is_begun or SparkSession.getActiveSession() is not None:
             return
         # `drop` has to end a session, too, that fails or is interrupted while it starts.
         self._is_begun = True

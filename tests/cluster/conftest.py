@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from xdist.scheduler import LoadFileScheduling
 
 from status_tool.digests import compare
@@ -48,8 +49,9 @@ def _differences_settle_soon() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def warm_spark() -> Iterator[None]:
     """A session that in-process runs find and leave running; starting one takes longer than a small check."""
-    with spark_session():
+    with spark_session() as session:
         yield
+        assert SparkSession.getActiveSession() is session, "a test has ended it: each check after it started its own"
 
 
 @contextlib.contextmanager

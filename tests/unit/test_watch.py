@@ -418,6 +418,16 @@ def test_the_first_file_decides_for_which_size_sparks_jvm_is_set(
     assert asked == [True, False]
 
 
+def test_a_session_that_was_there_before_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[str] = []
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: "another's")
+    monkeypatch.setattr(watching, "forget_session", lambda: ended.append("forgotten"))
+    watched = _Session(None, (), tmp_path)
+    watched.ensure(tmp_path / "master.status")
+    watched.drop()
+    assert ended == []
+
+
 def test_a_session_that_stops_late_does_not_end_the_next_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its JVM answered no more, and the next round has begun another one."""
     answers, stopped = threading.Event(), list[int]()
