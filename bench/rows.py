@@ -42,6 +42,8 @@ OURS: dict[str, tuple[str, dict[tuple[str, str], str]]] = {
 """What is ours: what limits it, and the aims."""
 PARALLEL = "-Dmapreduce.local.map.tasks.maximum=16"
 """A local job runs one map at a time by default."""
+BUFFERS = "-Dmapreduce.task.io.sort.mb=8"
+"""Of maps that emit a few hashes: 100 MB each by default, which all at once do not fit into the job's heap."""
 CACHED = ("-Dhbase.mapreduce.scan.cachedrows=1000", PARALLEL)
 METRICS_S = 11  # Hadoop's metrics are as old as 10 s
 TIMEOUT_S = 3_600
@@ -110,7 +112,7 @@ def verify(pair: Pair, table: str, *options: str) -> None:
 def hash_and_sync(pair: Pair, table: str, folder: Path) -> None:
     """HashTable on the master, SyncTable on the slave, which only compares."""
     hashes = f"file://{folder}/{table}"
-    pair.master.run_main(f"{MAPREDUCE}.HashTable", [PARALLEL, table, hashes], TIMEOUT_S)
+    pair.master.run_main(f"{MAPREDUCE}.HashTable", [PARALLEL, BUFFERS, table, hashes], TIMEOUT_S)
     source = f"--sourcezkcluster={pair.master.cluster_key}"
     pair.slave.run_main(f"{MAPREDUCE}.SyncTable", [PARALLEL, "--dryrun=true", source, hashes, table, table], TIMEOUT_S)
 

@@ -34,9 +34,9 @@ from status_tool.sources import codec, meta
 from status_tool.sources.meta import HostedRegion
 from status_tool.sources.state_table import now_ms
 from status_tool.vocabulary.ids import as_hex, origin_id
+from status_tool.vocabulary.names import requests_table_of
 from status_tool.vocabulary.state_rows import FAMILY, BarrierRow, column
 
-REQUESTS_SUFFIX = "_rows"
 TTL_S = 86_400
 HEARTBEAT_S = 4.0
 """A region server drops a request after 30 s without a new one."""
@@ -166,7 +166,7 @@ class Requests:
         self._stop = stop or threading.Event()
         self._endpoint = settings.thrift()
         self._state_table = settings.state_table
-        self.name = settings.state_table + REQUESTS_SUFFIX
+        self.name = requests_table_of(settings.state_table)
         self._tables = frozenset(question.tables)
         self._expires = any(one.oldest != FOREVER for asked in question.tables.values() for one in asked.values())
         self._request = request(question)

@@ -178,9 +178,8 @@ def _notices(counted: Mapping[str, list[_Server]]) -> Iterator[str]:
         ]
         if found:
             yield (
-                f"coprocessors that are not HBase's run on the {side}'s region servers, which may change or drop cells"
-                f" without a trace in the streams: {'; '.join(found)}. `status-tool rows` and VerifyReplication compare"
-                " the rows themselves"
+                f"coprocessors that may change or drop cells without a trace in the streams run on the {side}'s region"
+                f" servers: {'; '.join(found)}. `status-tool rows` and VerifyReplication compare the rows themselves"
             )
     for key in _SKIPS_ERRORS:
         having = [server for servers in _having(counted[SLAVE], key).values() for server in servers]

@@ -140,9 +140,10 @@ def _unlisted(regexes: Sequence[str]) -> Column:
 def _matches(regexes: Sequence[str]) -> Column:
     """Return whether a path matches any of the regular expressions, which refer to no groups.
 
-    They are one for Spark: its planner calls itself for each term of an expression, and some hundred are too many.
+    They are one for Spark: its planner calls itself for each term of an expression, and some hundred are too many. All
+    begin with an anchor. Java looks for a match at each position of a path unless the whole begins with one.
     """
-    return F.col("path").rlike("|".join(f"(?:{regex})" for regex in regexes)) if regexes else F.lit(False)
+    return F.col("path").rlike(f"^(?:{'|'.join(regexes)})") if regexes else F.lit(False)
 
 
 def _any_of(columns: Sequence[Column]) -> Column:
@@ -157,16 +158,17 @@ def _without(rows: DataFrame, question: Question) -> DataFrame:
     """Return the rows without the files of `--exclude`, for both sides: else they would be missing on one.
 
     As in a listing: what a root names is checked, although it lies inside what is left out. A folder above it that
-    could not be listed stays: nobody knows what it holds of the root's.
+    could not be listed stays, unless what is left out is what a glob has matched: nobody knows what it holds of the
+    root's.
     """
     if not question.excluded_regexes:
         return rows
     # Group 1 is one of each of the regular expressions of what is left out below a root.
     asked = [
-        _matches([named.files]) & ~_any_of([F.col("path").rlike(regex) for regex in named.left_out])
+        (_matches([named.files]) | _unlisted([named.above]))
+        & ~_any_of([F.col("path").rlike(regex) for regex in named.left_out])
         for named in question.named
     ]
-    above = [named.above for named in question.named]
-    left_out = _matches(question.excluded_regexes) & ~_any_of(asked) & ~_unlisted(above)
+    left_out = _matches(question.excluded_regexes) & ~_any_of(asked)
     # In SQL the opposite of null is null, and `where` drops it.
     return rows.where((F.col("kind") != "file") | F.col("path").isNull() | ~left_out)

@@ -374,8 +374,9 @@ def refuse_narrowed(older: SideFacts, now: Question) -> None:
     if now.peer is None:
         return
     here, wanted = (now.slave.cluster_id, now.slave.cluster_key), now.scope.peer_id
-    # All of those that led here, also where nobody could say which one was meant.
-    then = [family_filter(one) for one in older.peers if leads_to(one, *here) and wanted in (None, str(one["id"]))]
+    # All of those that led here, or may have, also where nobody could say which one was meant.
+    known = (one for one in older.peers if wanted in (None, str(one["id"])))
+    then = [family_filter(one) for one in known if is_astray(one) or leads_to(one, *here)]
     still = family_filter(now.peer)
     asked = asked_filter(now.scope).holds
     # A table whose descriptor is not known may be replicated, too.
@@ -384,9 +385,10 @@ def refuse_narrowed(older: SideFacts, now: Question) -> None:
     shipped_then = {(table, family) for table, family in streams if any(one.ships(table, family) for one in then)}
     lost = {table for table, family in shipped_then if not still.ships(table, family)}
     if gone := sorted(filter(asked, lost)):
+        select = "" if wanted else "select --peer ID, "
         raise StatusFileError(
             f"peer {safe(str(now.peer['id']))} ships less than when FILE was written ({few(gone, NAMED_LIMITS)}), and"
-            " nothing would ask for that any more: check FILE without --follow, or write it again (run -m)"
+            f" nothing would ask for that any more: check FILE without --follow, {select}or write FILE again (run -m)"
         )
 
 

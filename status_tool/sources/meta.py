@@ -16,7 +16,7 @@ from status_tool.clients.thrift import Cells, cells_of, connection, scan, scan_p
 from status_tool.clients.zookeeper import unwrap
 from status_tool.errors import ConnectionFailed
 from status_tool.printable import counted
-from status_tool.vocabulary.names import META, full_name
+from status_tool.vocabulary.names import META, full_name, requests_table_of
 from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.states import RegionState
@@ -58,7 +58,7 @@ def regions(endpoint: ThriftEndpoint, live: Collection[str], state_table: str, o
     of its regions (`MetaCellComparator`), so nothing is held back; without it the table counts as enabled.
     """
     states: dict[str, bool] = {}
-    hosts, ours = frozenset(live), (state_table, f"{state_table}_rows")
+    hosts, ours = frozenset(live), (state_table, requests_table_of(state_table))
     for key, cells in cells_of(scan_pages(endpoint, META, b"", None, [*_HOSTED, b"table:state"])):
         if _is_table_row(cells):
             states[key.decode(errors="replace")] = _enabled(cells)

@@ -33,7 +33,7 @@ from status_tool.sources.meta import open_regions
 from status_tool.vocabulary.details import fits, map_of, object_of
 from status_tool.vocabulary.header import SKEW_MS
 from status_tool.vocabulary.ids import from_hex
-from status_tool.vocabulary.names import status_table_of
+from status_tool.vocabulary.names import requests_table_of, status_table_of
 from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.state_rows import (
@@ -500,7 +500,8 @@ class StateTable(NamedTable):
     def has_others(self) -> bool:
         """Return True if the cluster has a table beside the tool's own: trackers describe those only."""
         with connection(self.endpoint) as client:
-            return bool({*client.tables()} - {self.name.encode(), status_table_of(self.name).encode()})
+            own = {self.name, status_table_of(self.name), requests_table_of(self.name)}
+            return not own.issuperset(map(bytes.decode, client.tables()))
 
     def known_families(self) -> dict[str, dict[str, Any]]:
         """Return the families that the trackers recorded last, at whatever time, by table.

@@ -33,6 +33,11 @@ def status_table_of(state_table: str) -> str:
     return full_name(namespace_of(state_table), STATUS_TABLE)
 
 
+def requests_table_of(state_table: str) -> str:
+    """Return the table of requests for row digests, beside the state table."""
+    return f"{state_table}_rows"
+
+
 def is_system(table: str) -> bool:
     """Return True if a table is HBase's own. Such tables are never in scope."""
     return namespace_of(table) == SYSTEM_NAMESPACE

@@ -94,15 +94,15 @@ def plain_folder(root: str) -> str:
 def glob_regex(path: str) -> str:
     """Return a regular expression (Python's, Java's and RE2's) for a root, glob or not, and everything below it."""
     folders = _folders_regex(_segments(path))
-    return f"(?s)^{folders}(/.*)?$" if folders else "(?s)^/.*$"
+    return f"(?s)^{folders}(?:/.*)?$" if folders else "(?s)^/.*$"
 
 
 def above_regex(path: str) -> str:
     """Return a regular expression (Python's and Java's) for the folders above a root, glob or not."""
     above = ""
     for segment in reversed(_segments(path)[:-1]):
-        above = f"/{_segment_regex(segment)}" + (f"({above})?" if above else "")
-    return f"(?s)^(/|{above})$" if above else "(?s)^/$"
+        above = f"/{_segment_regex(segment)}" + (f"(?:{above})?" if above else "")
+    return f"(?s)^(?:/|{above})$" if above else "(?s)^/$"
 
 
 def _segments(path: str) -> list[str]:
@@ -237,7 +237,7 @@ def exclusion_regexes(globs: Iterable[str]) -> list[str]:
 
     As `Exclusions.also`: a folder that is left out takes all below it along.
     """
-    return [f"(?s)^{regex}(/.*)?{_END}" for regex in map(_excluded_regex, globs)]
+    return [f"(?s)^{regex}(?:/.*)?{_END}" for regex in map(_excluded_regex, globs)]
 
 
 def _excluded_regex(glob: str) -> str:

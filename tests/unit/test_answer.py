@@ -91,15 +91,26 @@ def test_a_root_inside_what_exclude_leaves_out_is_compared(
     assert kept == [*paths, None]
 
 
+@pytest.mark.parametrize(
+    ("root", "kept"),
+    [
+        ("/data/old/x", [("/data/old", "unreadable")]),
+        ("/data/*/x", []),
+        ("/data/old/*/x", [("/data/old", "unreadable"), ("/data/old/y", "unreadable")]),
+    ],
+)
 def test_a_folder_above_a_root_inside_what_exclude_leaves_out_that_could_not_be_listed_stays(
-    session: SparkSession,
+    session: SparkSession, root: str, kept: list[tuple[str, str]]
 ) -> None:
-    """Its row is all that says that the root was never looked at; one that leads to no root goes."""
+    """Its row is all that says that the root was never looked at; one that leads to no root goes.
+
+    A glob matches nothing that is left out.
+    """
     unlisted = {"length": None, "state": FileState.UNREADABLE}
     rows = frame(session, *(file_row(path, **unlisted) for path in ("/data/old", "/data/old/y")), file_row("/data/old"))
-    asked = question("/data", "/data/old/x", excluded=("/data/old",))
-    kept = [(row["path"], row["state"]) for row in _without(rows, asked).select("path", "state").collect()]
-    assert kept == [("/data/old", "unreadable")]
+    asked = question("/data", root, excluded=("/data/old",))
+    found = _without(rows, asked).select("path", "state").collect()
+    assert [(row["path"], row["state"]) for row in found] == kept
 
 
 def test_a_bracket_is_for_spark_what_it_is_for_the_listing(session: SparkSession) -> None:

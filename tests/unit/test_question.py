@@ -93,6 +93,17 @@ def test_what_any_peer_of_file_shipped_here_cannot_leave_the_scope() -> None:
     refuse_narrowed(file, question(now, Scope(peer_id="2")))
 
 
+def test_what_may_have_led_here_cannot_leave_the_scope() -> None:
+    """`run -m` could not reach the slave's ZooKeeper, which the peer names by another host."""
+    tables = (table("a", f=1), table("b", f=1))
+    file = facts(peer(cluster_id=None, cluster_key="alias:2181:/hbase"), *tables)
+    now = facts(peer(exclude_table_cfs={"b": []}), *tables)
+    with pytest.raises(StatusFileError, match=r"ships less than .* \(b\).* select --peer ID, or"):
+        refuse_narrowed(file, question(now))
+    with pytest.raises(StatusFileError, match=r"ships less than .* \(b\).* --follow, or"):
+        refuse_narrowed(file, question(now, Scope(peer_id="1")))
+
+
 def test_a_file_of_before_the_peer_asks_for_nothing_while_a_check_follows() -> None:
     """As `run -m` that came too early: only what the newer looks have is in scope."""
     refuse_narrowed(facts(peer(cluster_id="elsewhere"), table("a", f=1)), question(facts(peer(), table("a", f=1))))

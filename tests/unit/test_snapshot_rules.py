@@ -432,7 +432,7 @@ def test_a_server_that_comes_between_two_reads_has_not_crashed(cluster: Cluster)
     assert (found[newcomer]["live"], found[newcomer]["echoed"]) == (True, True)
 
 
-@pytest.mark.parametrize("tables", [{STATE: {}}, {STATE: {}, STATUS: {}}])
+@pytest.mark.parametrize("tables", [{STATE: {}}, {STATE: {}, STATUS: {}}, {STATE: {}, f"{STATE}_rows": {}}])
 def test_descriptors_that_nobody_writes_are_not_waited_for(tables: dict[str, dict[bytes, Cells]]) -> None:
     """There is no table but the tool's own."""
     with pytest.MonkeyPatch.context() as patch:
