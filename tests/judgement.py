@@ -33,7 +33,7 @@ def verify_rows(
     held = HeldRows(list(master_rows), list(slave_rows))
     context = build_context(held.master, held.slave, _ages(held.master), master, slave, scope, queues, rows)
     regions = judge_regions(held.region_rows, context) if context.check_hbase else ()
-    files = judge_files(_files(held), context.master.cut_ms) if context.check_hdfs else ()
+    files = judge_files(_files(held), context.master.after_cut) if context.check_hdfs else ()
     tally, found = tally_of(regions, files)
     return conclude(context, replace(tally, entries=held.entries if context.check_hdfs else {}), found)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -44,3 +45,6 @@ def _with_all_streams() -> None:
     if sys.stdout is None:
         print("status-tool: stdout is closed: redirect it to /dev/null where the exit code is enough", file=sys.stderr)
         sys.exit(EXIT_ERROR)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that cannot encode a character of a table's name must not end a run.
+        sys.stdout.reconfigure(errors="backslashreplace")

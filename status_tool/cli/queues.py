@@ -107,7 +107,10 @@ def _lines(document: Document, lost: Sequence[str]) -> Iterator[str]:
     for orphan in document["orphans"]:
         yield f"Queue of no peer: {orphan} (left over; `hbase hbck -fixReplication` removes it)"
     yield ""
-    yield _end(document["drained"], document["only_peer"], document["orphans"])
+    if document["peers"]:
+        yield _end(document["drained"], document["only_peer"], document["orphans"])
+    else:
+        yield "There is no queue of a peer: that says nothing of what was written."
 
 
 def _end(drained: bool, peer: str | None, orphans: Sequence[str]) -> str:

@@ -69,8 +69,8 @@ class Refused(Exception):
 
     @property
     def is_absent(self) -> bool:
-        """Return True if the path does not exist."""
-        return self.name == "FileNotFoundException"
+        """Return True if the path does not exist, or a file stands where it has a folder (`FSPermissionChecker`)."""
+        return self.name == "FileNotFoundException" or "(is not a directory)" in str(self)
 
 
 class Failover(Exception):

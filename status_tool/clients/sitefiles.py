@@ -100,14 +100,19 @@ def _system_property(name: str) -> str | None:
 def load_site(conf_dirs: Sequence[Path], environ: Mapping[str, str] | None = None) -> SiteConfig:
     """Read the site files in their order of precedence.
 
-    Raises `ConfigurationError` for a `--conf-dir` that is not a folder or a file that is not XML.
+    Raises `ConfigurationError` for a `--conf-dir`, or a folder of the environment, that is none, or a file that is not
+    XML.
     """
     environ = os.environ if environ is None else environ
     for folder in conf_dirs:
         if not folder.is_dir():
             raise ConfigurationError(f"--conf-dir {folder}: no such folder")
-    from_environment = [Path(environ[name]) for name in ("HBASE_CONF_DIR", "HADOOP_CONF_DIR") if environ.get(name)]
-    folders = [*conf_dirs, *(folder for folder in from_environment if folder.is_dir())]
+    named = ("HBASE_CONF_DIR", "HADOOP_CONF_DIR")
+    from_environment = {name: Path(environ[name]) for name in named if environ.get(name)}
+    for name, folder in from_environment.items():
+        if not folder.is_dir():
+            raise ConfigurationError(f"{name} is {folder}: no such folder")
+    folders = [*conf_dirs, *from_environment.values()]
     values: dict[str, str] = {}
     for folder in folders:
         for key, value in _read_folder(folder).items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Sequence
 
@@ -20,6 +21,7 @@ MASTER_PLACEHOLDER = "<master quorum:port:/znode>"
 FILESYSTEM_PLACEHOLDER = "hdfs://<master NameNode>"
 SLAVE_FILESYSTEM_PLACEHOLDER = "hdfs://<slave NameNode>"
 _MAPREDUCE = "org.apache.hadoop.hbase.mapreduce"
+_GLOB = re.compile(r"[*?\[\]{}\\]")
 COPY_TABLE = f"{_MAPREDUCE}.CopyTable"
 HASH_TABLE = f"{_MAPREDUCE}.HashTable"
 SYNC_TABLE = f"{_MAPREDUCE}.SyncTable"
@@ -102,7 +104,8 @@ def copy_of_file(finding: Finding, context: RunContext) -> str:
     # A nameservice that both clusters call by one name says nothing: placeholders stand for it.
     if ours == theirs:
         ours = theirs = ""
-    source = (ours or FILESYSTEM_PLACEHOLDER) + finding.path
+    # Both commands take the source for a glob.
+    source = (ours or FILESYSTEM_PLACEHOLDER) + _GLOB.sub(r"\\\g<0>", finding.path)
     if is_local:
         command, target = "hadoop fs -get -f", there.removeprefix(LOCAL)
     else:

@@ -19,7 +19,7 @@ from status_tool.clients.config import HdfsClient, Settings, ZooKeeperEndpoint
 from status_tool.clients.thrift import Cells
 from status_tool.clients.webhdfs import Load, WebHdfs
 from status_tool.clients.zookeeper import ZooKeeper, content, parse_cluster_key, peer_cluster_id
-from status_tool.errors import ConfigurationError, UsageError
+from status_tool.errors import ConfigurationError, ConnectionFailed, UsageError
 from status_tool.gather.hdfs_side import exclusions_of, files_endpoint, identity_of, mounts_that_lead, paths_of
 from status_tool.gather.measured_queues import measure, queue_rows
 from status_tool.gather.queue_backlog import has_lengths, has_same_queues, has_shipped_wals, why_not_shipped
@@ -219,15 +219,17 @@ def snapshot(settings: Settings, request: Request, say: Callable[[str], None]) -
         filesystem=settings.filesystem,
     )
     gathered = Snapshot(header, (), ())
-    if request.hbase or settings.knows_zookeeper:
+    if request.hbase:
         with ZooKeeper(settings.zookeeper()) as zookeeper:
             gathered = _identified(gathered, zookeeper)
-            if request.hbase and request.witnesses and not _is_tracked(settings, zookeeper):
+            if request.witnesses and not _is_tracked(settings, zookeeper):
                 gathered = _witnessed(settings, request, gathered, zookeeper, say)
-            elif request.hbase:
+            else:
                 gathered = _hbase(settings, request, gathered, zookeeper, say)
                 if request.witnesses:
                     gathered = _beside_trackers(settings, request, gathered, zookeeper, say)
+    elif settings.knows_zookeeper:
+        gathered = _identified_if_up(settings, gathered)
     if not request.hbase and request.shutdown_ms is not None:
         header = apply_shutdown(gathered.header, request.shutdown_ms, BY_OPTION, gathered.header.cut_ms)
         gathered = dataclasses.replace(gathered, header=header)
@@ -241,6 +243,17 @@ def _identified(gathered: Snapshot, zookeeper: ZooKeeper) -> Snapshot:
         gathered.header, cluster_id=zookeeper.cluster_id(), cluster_key=zookeeper.endpoint.cluster_key
     )
     return dataclasses.replace(gathered, header=header)
+
+
+def _identified_if_up(settings: Settings, gathered: Snapshot) -> Snapshot:
+    """Return the same with HBase's cluster id where ZooKeeper tells it. Files are read without: HDFS has an id, too."""
+    try:
+        with ZooKeeper(settings.zookeeper()) as zookeeper:
+            return _identified(gathered, zookeeper)
+    except ConnectionFailed as error:
+        note = f"HBase's cluster id is not known: {error}"
+        header = dataclasses.replace(gathered.header, notices=(*gathered.header.notices, note))
+        return dataclasses.replace(gathered, header=header)
 
 
 @dataclass(frozen=True)

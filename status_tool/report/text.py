@@ -52,10 +52,7 @@ class TextReporter(Reporter):
 
     def write(self, outcome: Outcome, stream: TextIO) -> None:
         lines = _verdict_alone(outcome) if self._quiet else _lines(outcome, self._script)
-        text = "".join(f"{line}\n" for line in lines)
-        encoding = getattr(stream, "encoding", None) or "utf-8"
-        # A terminal that cannot encode a character of a table's name must not end the report.
-        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        stream.writelines(f"{line}\n" for line in lines)
 
 
 def _verdict_alone(outcome: Outcome) -> Iterator[str]:

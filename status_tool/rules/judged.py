@@ -144,13 +144,13 @@ def judge_streams(rows: Iterable[Row], context: RunContext) -> Iterator[JudgedSt
             yield from (_stream(head, judged, context) for head, judged in verdict.streams)
 
 
-def judge_files(rows: Iterable[Row], cut_ms: int) -> Iterator[JudgedFile]:
+def judge_files(rows: Iterable[Row], after_cut: range) -> Iterator[JudgedFile]:
     """Yield every path, of `file` rows with their `side`. Those of one path follow each other."""
     for path, members in groupby(rows, itemgetter("path")):
         sides: dict[str, list[Row]] = {MASTER: [], SLAVE: []}
         for row in members:
             sides[row["side"]].append(row)
-        yield _file(path, sides[MASTER], sides[SLAVE], cut_ms)
+        yield _file(path, sides[MASTER], sides[SLAVE], after_cut)
 
 
 def _regions(rows: Iterable[Row], context: RunContext) -> Iterator[Region]:
@@ -298,7 +298,7 @@ def _stream(head: Head, verdict: StreamVerdict, context: RunContext) -> JudgedSt
     )
 
 
-def _file(path: str, ours: list[Row], theirs: list[Row], cut_ms: int) -> JudgedFile:
-    found = judge_file(path, ours, theirs, cut_ms)
+def _file(path: str, ours: list[Row], theirs: list[Row], after_cut: range) -> JudgedFile:
+    found = judge_file(path, ours, theirs, after_cut)
     findings = () if found.code == "match" else (found,)
     return JudgedFile(path, found.code, found.note, findings, bool(ours), content_of(ours), content_of(theirs))

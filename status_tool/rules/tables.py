@@ -291,6 +291,10 @@ class _Table:
     def loads_shipped(self) -> bool:
         """True if all bulk loads in scope have been shipped, to the table that the slave has now."""
         loads_from_ms, here = self.question.loads_from_ms, self.here
+        families = (self.descriptor or {}).get("families", {})
+        # A loaded file may refer to MOB files of its master, which are not shipped with it.
+        if any(families.get(name, {}).get("mob") for name in self.families):
+            return False
         if loads_from_ms is None or not _begins_after(loads_from_ms, self.age, self.since_ms):
             return False
         first_ms = latest(self.age.created_ms if self.age else None, self.since_ms) or 0

@@ -196,8 +196,9 @@ class Question:
             return
         if self.path_regexes:
             yield f"of HDFS only {few(self.master.hdfs_paths, NAMED_LIMITS)} (-f)"
-        if self.excluded:
-            yield f"of HDFS nothing that matches {few(self.excluded, NAMED_LIMITS)} (--exclude)"
+        for globs, why in ((self.excluded, "--exclude"), (self.master.hdfs_excluded, "--exclude, held by FILE")):
+            if globs:
+                yield f"of HDFS nothing that matches {few(globs, NAMED_LIMITS)} ({why})"
 
 
 def words_of(chosen: TableFilter) -> str:
@@ -223,8 +224,8 @@ def question_of(
     refuse_silent(slave.rows, scope)
     header = _paths_in_scope(master.header, hdfs_paths)
     refuse_since(header, scope.since)
-    peer = _peer(master, slave.header, scope)
     scope = _narrowed(scope, header, slave.header)
+    peer = _peer(master, slave.header, scope)
     excludes = any((excluded, header.hdfs_excluded, slave.header.hdfs_excluded))
     scope = dataclasses.replace(scope, excludes=excludes)
     # After `_narrowed`: the sides need not fit in a half that is not compared.
@@ -240,8 +241,8 @@ def question_of(
         scope=scope,
         peer=peer,
         queues=queues,
-        shipped=_shipped(master, peer, scope) if peer and scope.check_hbase else {},
-        not_replicated=_not_replicated(master, peer, scope) if peer and scope.check_hbase else None,
+        shipped=_shipped(master, peer, scope) if peer else {},
+        not_replicated=_not_replicated(master, peer, scope) if peer else None,
         clusters=_clusters(master, slave) if scope.check_hbase and not master.legacy else None,
         path_regexes=tuple(map(glob_regex, hdfs_paths)),
         above_regexes=tuple(map(above_regex, hdfs_paths)),
@@ -343,7 +344,7 @@ def _narrowed(scope: Scope, master: Header, slave: Header) -> Scope:
 
 
 def _peer(master: SideFacts, slave: Header, scope: Scope) -> PeerFacts | None:
-    """Return the peer that leads to the slave. Rejects a file of the wrong cluster."""
+    """Return the peer that leads to the slave; None if HBase is not checked. Rejects a file of the wrong cluster."""
     if master.legacy:
         return None
     header = master.header
@@ -355,10 +356,9 @@ def _peer(master: SideFacts, slave: Header, scope: Scope) -> PeerFacts | None:
             f"FILE is this cluster's own ({slave.cluster_id or slave.cluster_key}): write it on the master, "
             "run -i on the slave"
         )
-    if header.half == "hdfs":
+    if not scope.check_hbase:
         return None
-    replicated = _in_scope(master, scope) if scope.check_hbase else {}
-    return choose_peer(master.peers, slave.cluster_id, slave.cluster_key, scope.peer_id, replicated)
+    return choose_peer(master.peers, slave.cluster_id, slave.cluster_key, scope.peer_id, _in_scope(master, scope))
 
 
 def _other_peers(master: SideFacts, chosen: PeerFacts, slave: Header) -> tuple[str, ...]:

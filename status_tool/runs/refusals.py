@@ -58,8 +58,9 @@ def known_header(file: StatusFile, check: Check) -> Header:
     header = header_in_scope(file.header, check)
     if not (check.hdfs_paths and check.scope.check_hdfs and header.half in ("both", "hdfs")):
         return header
-    # The root is no wrong name, even where HDFS holds no file.
-    unknown = [path for path in check.hdfs_paths if path != "/"]
+    # The root is no wrong name, even where HDFS holds no file, and neither is a path of FILE that has none.
+    found = {"/", *header.hdfs_paths} - {*header.hdfs_absent}
+    unknown = [path for path in check.hdfs_paths if path not in found]
     for batch in file.rows({"file"}):
         unknown = [path for path in unknown if not _has_any(batch, path)]
         if not unknown:

@@ -336,7 +336,8 @@ def contents(
         base: NewRow = {"kind": "fact", "table": table, "region": region}
         if existing:
             families = existing.replicated.get(name, frozenset())
-            if is_gone or prefix(region) in existing.split:
+            is_closed = life.last is not None and life.last.closed_ms is not None
+            if is_gone or is_closed or prefix(region) in existing.split:
                 lazy_ms = _left_unshipped_ms(life, families, existing)
             else:
                 lazy_ms = read_ms if _replicates_less(life, families) else None
@@ -418,10 +419,10 @@ def _replicates_less(life: Life, families: frozenset[str]) -> bool:
 
 
 def _left_unshipped_ms(life: Life, families: frozenset[str], existing: Existing) -> int | None:
-    """Return when a region closed for good with files of families that are replicated now and were not then.
+    """Return when a region closed with files of families that are replicated now and were not then.
 
-    What was split or merged from it opens with the new descriptor, and inherits cells that no stream has. Nobody knows
-    with which files a region closed whose server crashed before it recorded that.
+    It opens with the new descriptor, or what was split or merged from it does, and inherits cells that no stream has.
+    Nobody knows with which files a region closed whose server crashed before it recorded that.
     """
     if life.last is None:
         return None

@@ -290,7 +290,8 @@ def refuse_other(table: str, before: Generation, now: Generation) -> None:
         raise ConnectionFailed(
             f"the state table {table} went back to an earlier state while it was read (a snapshot restored?): run again"
         )
-    if now.is_torn or now.back != before.back:
+    # A region server that was fenced, and does not know it yet, may have shown the first look older rows.
+    if before.is_torn or now.is_torn or now.back != before.back:
         raise ConnectionFailed(
             f"the state table {table} lost rows (a region truncated?): run again in {NOTICED_S} s, when the trackers"
             " have written what they know again"

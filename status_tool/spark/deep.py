@@ -31,7 +31,8 @@ def with_crc(
     must exist as long as the rows are used.
     """
     rows = check.slave_df
-    asked = F.col("code").isin("algorithm", "no-checksum") & F.col("master.crc32c").isNotNull()
+    differs = (F.col("code") == "file-differs") & (F.col("master.length") == F.col("slave.length"))
+    asked = (F.col("code").isin("algorithm", "no-checksum") | differs) & F.col("master.crc32c").isNotNull()
     undecided = check.files().where(asked).select("path")
     is_file = F.col("kind") == "file"
     files = rows.where(is_file).join(undecided, "path", "left_semi").select(rows.columns)

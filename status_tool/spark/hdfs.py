@@ -64,19 +64,19 @@ def rows_of_files(master_df: DataFrame, slave_df: DataFrame) -> DataFrame:
     return ours.unionByName(theirs)
 
 
-def files_of(rows: DataFrame, cut_ms: int) -> DataFrame:
+def files_of(rows: DataFrame, after_cut: range) -> DataFrame:
     """Return a `JudgedFile` for each path."""
     # `evident_matches` needs the master's row before the slave's.
     by_path = rows.repartition("path").sortWithinPartitions("path", "side")
-    return map_in_arrow(by_path, partial(_judged, cut_ms=cut_ms), FILE_SCHEMA)
+    return map_in_arrow(by_path, partial(_judged, after_cut=after_cut), FILE_SCHEMA)
 
 
-def _judged(given: Iterator[pa.RecordBatch], cut_ms: int) -> Iterator[pa.RecordBatch]:
+def _judged(given: Iterator[pa.RecordBatch], after_cut: range) -> Iterator[pa.RecordBatch]:
     """Yield what evidently matches a batch at a time, and all others one by one."""
     for batch in _whole_paths(given):
         ours, theirs, others = evident_matches(batch)
         yield _matching(ours, theirs)
-        yield batch_of(list(judge_files(others.to_pylist(), cut_ms)), FILE_SCHEMA)
+        yield batch_of(list(judge_files(others.to_pylist(), after_cut)), FILE_SCHEMA)
 
 
 def _whole_paths(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -191,7 +191,7 @@ class Verification:
             return []
         # Which files are in question, and under which paths, Spark says.
         rows = collected(rows_of_files(self._master_df, self.slave_df), by="path")
-        return list(judge_files(rows, self.context.master.cut_ms))
+        return list(judge_files(rows, self.context.master.after_cut))
 
     @cached_property
     def regions(self) -> DataFrame:
@@ -239,7 +239,7 @@ class Verification:
         """Return one row per path of either side."""
         if self._held is not None:
             return frame_of_records(self.session, self._held_files, FILE_SCHEMA)
-        return files_of(rows_of_files(self._master_df, self.slave_df), self.context.master.cut_ms)
+        return files_of(rows_of_files(self._master_df, self.slave_df), self.context.master.after_cut)
 
     @property
     def parallelism(self) -> int:

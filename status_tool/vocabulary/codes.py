@@ -368,7 +368,8 @@ FILES: dict[str, Code[FileStatus]] = {
     "file-differs": Code(
         FileStatus.MISMATCH,
         "{note}",
-        advice="check that nobody writes the file any more, then copy it again",
+        advice="compare the content with --deep if `concat` or an append may have ended a block early; else check that"
+        " nobody writes the file any more, then copy it again",
         repair=Copy.FILE,
     ),
 }

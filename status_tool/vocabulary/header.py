@@ -15,6 +15,8 @@ SKEW_MS = 30_000
 """Difference that clocks of one cluster may have. HBase rejects region servers with more skew
 (`hbase.master.maxclockskew`); ZooKeeper's clock may be off by as much."""
 
+_FOREVER_MS = 1 << 63
+
 
 @dataclass(frozen=True, slots=True)
 class Header:
@@ -80,6 +82,12 @@ class Header:
     """Reason for which they may lack entries from before the cut; empty: they have all of them."""
     read_until_ms: int | None = None
     """When the last row had been read; None: it is still being read."""
+
+    @property
+    def after_cut(self) -> range:
+        """Return the times of a change after the cut, as the side's own clocks may tell them."""
+        read_by = _FOREVER_MS if self.read_until_ms is None else self.read_until_ms + SKEW_MS
+        return range(self.cut_ms + 1, read_by + 1)
 
     @property
     def is_witnessed(self) -> bool:

@@ -4,6 +4,7 @@ reads, and whatever server fails. Hadoop's own client and WebHDFS have the same 
 
 from __future__ import annotations
 
+import getpass
 import random
 import shlex
 import shutil
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
 from status_tool.clients import patience
 from status_tool.clients.config import Settings
@@ -129,6 +131,29 @@ def test_layouts_are_incomparable_until_read(hdfs: tuple[Cluster, Cluster], tmp_
     result = check.verify()
     assert kinds(result)["/layout/alike"] == "mismatch"
     assert "checksum differs" in details(result)["/layout/alike"]
+
+
+@pytest.mark.usefixtures("warm_spark")
+def test_files_that_concat_has_joined(hdfs: tuple[Cluster, Cluster], tmp_path: Path) -> None:
+    """A block ends early, or has other chunks than the first: no copy has that checksum, and `--deep` settles them."""
+    master, slave = hdfs
+    content = random.Random(2).randbytes(3 * BLOCK)
+    layout: dict[str, Any] = {"block_size": BLOCK, "checksum_type": "CRC32C"}
+    for name, chunk in (("early", 512), ("mixed", 1024)):
+        for part, at in (("joined", slice(BLOCK + 512)), ("rest", slice(BLOCK + 512, None))):
+            chunks = 512 if part == "joined" else chunk
+            master.admin.hdfs_put(f"/{part}/{name}", content[at], bytes_per_checksum=chunks, **layout)
+        user = {"op": "CONCAT", "sources": f"/rest/{name}", "user.name": getpass.getuser()}
+        requests.post(f"{master.webhdfs_url}/webhdfs/v1/joined/{name}", params=user, timeout=60).raise_for_status()
+        slave.admin.hdfs_put(f"/joined/{name}", content, bytes_per_checksum=512, **layout)
+    check = Check(hdfs, tmp_path, "/joined")
+    for client in ("webhdfs", "native"):
+        check.write("--deep", "--hdfs-client", client)
+        assert kinds(check.verify()) == {"/joined/early": "mismatch", "/joined/mixed": "incomparable"}
+        settled = check.verify("--deep", "--hdfs-client", client)
+        assert (settled.exit_code, settled.json["hdfs"]["files"]["match"]) == (0, 2), settled
+    slave.admin.hdfs_put("/joined/early", content[:-1] + b"?", bytes_per_checksum=512, **layout)
+    assert "content differs" in details(check.verify("--deep"))["/joined/early"]
 
 
 def test_crc_is_hadoops_composite_crc(hdfs: tuple[Cluster, Cluster], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -160,7 +160,7 @@ def test_a_scope_that_is_raised_while_its_server_has_crashed(pair: Pair, status:
 
 
 def test_a_scope_that_is_raised_while_its_table_is_disabled(pair: Pair, status: Path) -> None:
-    """And every server that had it open is restarted before it is enabled."""
+    """It is asked for as long as it is disabled; and once more after every server that had it open was restarted."""
     admin, table = pair.master.admin, "asleep"
     pair.create_table(table, {"f": 1, "l": 0})
     admin.put_rows(table, "f", 5)
@@ -169,6 +169,8 @@ def test_a_scope_that_is_raised_while_its_table_is_disabled(pair: Pair, status: 
     assert asked(pair, status, table).exit_code == 0
     admin.disable_table(table)
     admin.set_scope(table, "l", 1)
+    result = asked(pair, status, table)
+    assert (result.exit_code, result.codes) == (3, {"content-changed"}), result
     pair.master.region_servers[0].stop()
     pair.master.region_servers[0].start()
     admin.enable_table(table)

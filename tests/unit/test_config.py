@@ -55,9 +55,11 @@ def test_a_broken_site_file_is_named(tmp_path: Path, content: str) -> None:
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    """A --conf-dir is meant."""
+    """A --conf-dir is meant, and one of the environment: another would be taken in its place."""
     with pytest.raises(ConfigurationError, match="no such folder"):
         load_site([tmp_path / "nothing"], {})
+    with pytest.raises(ConfigurationError, match=r"HBASE_CONF_DIR is .*nothing: no such folder"):
+        load_site([], {"HBASE_CONF_DIR": str(tmp_path / "nothing"), "HADOOP_CONF_DIR": str(tmp_path)})
 
 
 @pytest.mark.parametrize("part", ["thrift", "zookeeper", "webhdfs"])

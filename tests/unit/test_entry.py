@@ -80,6 +80,15 @@ def loaded(*lines: list[str]) -> list[str]:
     return [line for line in done.stderr.splitlines() if not line.startswith("status-tool: ")]
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_cannot_show_a_character(encoding: str) -> None:
+    """Not a traceback: what it cannot show is escaped."""
+    code = "from status_tool.cli.entry import _with_all_streams; _with_all_streams(); print('a → b')"
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
+    assert done.stdout == b"a \\u2192 b\n"
+
+
 def test_help_and_a_wrong_option_load_nothing_large() -> None:
     """They are there at once; so is every command's help."""
     commands = ("run", "queues", "rows", "topology", "shutdown-time", "setup", "prune")

@@ -349,6 +349,16 @@ def test_bulk_loads_and_unstamped_entries() -> None:
     assert check(theirs=[*THEIRS, {**foreign, "write_ms": 1_000}]).verdict is Verdict.COMPLETE
 
 
+def test_a_load_into_a_mob_family_is_never_known_to_be_whole() -> None:
+    """Its file may refer to MOB files, which are not shipped with it; rows settle it."""
+    mob = {**TABLE, "detail": json.dumps({"families": {"f": {"scope": 1, "mob": True}}})}
+    ours, theirs = (
+        [mob if row["kind"] == "table" else row for row in [*OURS, LOAD]],
+        described(THEIRS, arrived_ms=20_001),
+    )
+    assert only(check(ours, theirs, queues=QueueFacts(loads_from_ms=0))).code == "bulkload"
+
+
 def test_a_load_that_was_not_to_be_replicated_is_never_shipped() -> None:
     """Its references are cleaned like any other's, and the sink skips it."""
     load = {**LOAD, "state": "localload"}
@@ -538,6 +548,9 @@ FILE = {"kind": "file", "path": "/d/x", "length": 5, "algorithm": "MD5", "checks
             Verdict.UNVERIFIABLE,
         ),
         ({"length": None, "crc32c": "11"}, {"crc32c": "22"}, FileStatus.MISMATCH, Verdict.INCOMPLETE),
+        ({"crc32c": "11"}, {"checksum": "cd", "crc32c": "11"}, FileStatus.MATCH, Verdict.COMPLETE),
+        ({"modified_ms": 40_001}, {"checksum": "cd"}, FileStatus.UNVERIFIABLE, Verdict.UNVERIFIABLE),
+        ({"modified_ms": 40_000}, {"checksum": "cd"}, FileStatus.MISMATCH, Verdict.INCOMPLETE),
         ({"state": "unreadable"}, {}, FileStatus.UNVERIFIABLE, Verdict.UNVERIFIABLE),
         ({}, None, FileStatus.MISSING, Verdict.INCOMPLETE),
     ],
@@ -548,6 +561,15 @@ def test_files(ours: Row, theirs: Row | None, status: FileStatus, verdict: Verdi
     assert outcome.hdfs is not None
     assert outcome.hdfs.files[status] == 1
     assert outcome.verdict is verdict
+
+
+@pytest.mark.parametrize(("modified_ms", "status"), [(75_000, FileStatus.UNVERIFIABLE), (75_001, FileStatus.MISMATCH)])
+def test_a_time_in_the_future_is_no_change_after_the_cut(modified_ms: int, status: FileStatus) -> None:
+    """A client gave it to the file. Clocks may differ by 30 s."""
+    read = replace(MASTER, read_until_ms=45_000)
+    outcome = check([{**FILE, "modified_ms": modified_ms}], [{**FILE, "checksum": "cd"}], HDFS, master=read)
+    assert outcome.hdfs is not None
+    assert outcome.hdfs.files[status] == 1
 
 
 def test_a_file_only_on_the_slave_fails_only_when_asked() -> None:

@@ -15,7 +15,7 @@ import pytest
 from status_tool.cli.main import main
 from status_tool.clients.config import Settings
 from status_tool.clients.sitefiles import SiteConfig
-from status_tool.errors import ConfigurationError, UsageError
+from status_tool.errors import ConfigurationError, ConnectionFailed, UsageError
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import Request, Snapshot, snapshot
 from status_tool.runs import slave_side
@@ -325,6 +325,22 @@ def test_the_path_of_hbases_root_is_an_ordinary_one_on_a_disk(tmp_path: Path) ->
     assert isinstance(disk, LocalSource)
     assert [row["path"] for row in rows(disk)] == [f"{tmp_path}/hbase/f"]
     assert gathered.header.hdfs_left_out == ("/tmp",)
+
+
+def test_files_are_read_without_zookeeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """HBase, and with it ZooKeeper, may be down on the side whose files are asked for."""
+
+    def down(_: object) -> None:
+        raise ConnectionFailed("cannot reach ZooKeeper at zk:1")
+
+    monkeypatch.setattr("status_tool.gather.snapshot.ZooKeeper", down)
+    settings = Settings(SiteConfig({}), zookeeper_option="zk:1/hbase")
+    request = Request("master", 0, hbase=False, hdfs_paths=(f"file:{tmp_path}",))
+    header = snapshot(settings, request, lambda _: None).header
+    assert (header.cluster_id, header.cluster_key) == ("", f"file:{tmp_path}")
+    assert header.notices[0] == "HBase's cluster id is not known: cannot reach ZooKeeper at zk:1"
+    with pytest.raises(ConnectionFailed):
+        snapshot(settings, replace(request, hbase=True), lambda _: None)
 
 
 def test_the_plan_of_a_check_is_that_of_its_run(tmp_path: Path) -> None:

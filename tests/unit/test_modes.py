@@ -247,6 +247,15 @@ def test_deep_without_recorded_content(tmp_path: Path, capsys: pytest.CaptureFix
             assert side_in_scope(file, Check(Path("f"), Scope(check_hbase=False), deep=True)).header == file.header
 
 
+def test_a_path_of_f_that_file_found_empty_is_known(tmp_path: Path) -> None:
+    asked = Check(Path("f"), Scope(), hdfs_paths=("/empty", "/gone", "/other"))
+    header = replace(Header("master", "m", 2, 1), hdfs_paths=("/empty", "/gone"), hdfs_absent=("/gone",))
+    with StatusWriter(tmp_path / "f", header):
+        pass
+    with open_status(tmp_path / "f") as file:
+        assert known_header(file, asked).hdfs_absent == ("/gone", "/other")
+
+
 @pytest.mark.parametrize(
     ("path", "columns", "known"),
     [

@@ -235,9 +235,15 @@ def test_a_peer_that_may_lead_here_is_asked_of_the_tables_in_scope() -> None:
     master = facts(narrow, peer(id="2", cluster_id="", cluster_key="zk:2181:/x"), table("a", f=1), table("b", f=1))
     with pytest.raises(StatusFileError, match=r"peer 2 may, too: .* it ships more \(b\)"):
         question(master)
-    for scope in (Scope(tables=frozenset({"a"})), Scope(check_hbase=False)):
-        found = question(master, scope)
-        assert (found.peer is not None, found.other_peers) == (True, ())
+    found = question(master, Scope(tables=frozenset({"a"})))
+    assert (found.peer is not None, found.other_peers) == (True, ())
+
+
+@pytest.mark.parametrize("peers", [(), (peer(), peer(id="2")), (peer(cluster_id="elsewhere"),)])
+def test_files_need_no_peer(peers: tuple[Row, ...]) -> None:
+    """Once the master is gone nobody can write a FILE of the HDFS half alone."""
+    assert question(facts(*peers), Scope(check_hbase=False)).peer is None
+    assert question(facts(*peers), slave=SideFacts(replace(SLAVE, half="hdfs"))).peer is None
 
 
 @pytest.mark.parametrize("key", ["", "zk:2181:/by-another-name"])
@@ -263,6 +269,17 @@ def test_another_peer_that_leads_to_the_slave_is_a_limit(cluster_id: str, key: s
     found = question(facts(*both), Scope(peer_id="1", check_hdfs=False)).answered(Outcome(None, None, (), 0))
     expected = ["only what peer 1 ships (--peer), not what peer 2 does"] if is_limit else []
     assert found.limits == (*expected, "HDFS not checked")
+
+
+def test_what_file_leaves_out_is_a_limit() -> None:
+    """Of the check's own exclusions and of FILE's; those of FILE2 hide nothing of the master's."""
+    header, slave = replace(MASTER, hdfs_excluded=("*.old",)), SideFacts(replace(SLAVE, hdfs_excluded=("x",)))
+    found = question(facts(header=header), Scope(check_hbase=False), slave, excluded=("tmp",))
+    assert found.answered(Outcome(None, None, (), 0)).limits == (
+        "HBase not checked",
+        "of HDFS nothing that matches tmp (--exclude)",
+        "of HDFS nothing that matches *.old (--exclude, held by FILE)",
+    )
 
 
 def test_files_of_the_original_tool_have_no_peer() -> None:

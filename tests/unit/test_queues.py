@@ -443,6 +443,22 @@ def test_the_queues_of_one_peer_are_not_all(
     assert json.loads(capsys.readouterr().out)["only_peer"] == (options[1] if options else None)
 
 
+def test_no_peer_is_no_drained_queue(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Somebody has removed it with all that waited."""
+
+    class NoPeer(TwoPeers):
+        def peers(self) -> list[Any]:
+            return []
+
+    monkeypatch.setattr(zookeeper, "ZooKeeper", lambda _: NoPeer({}))
+    nothing = Measured(1, Queues((), (), True), {}, frozenset(), bulkload=False)
+    monkeypatch.setattr(measured_queues, "measure", lambda *_: nothing)
+    assert main(["queues", "--zookeeper", "zk:1/hbase"]) == 0
+    said = capsys.readouterr().out
+    assert "drained" not in said, said
+    assert said.endswith("There is no queue of a peer: that says nothing of what was written.\n")
+
+
 def test_a_queue_of_no_peer_is_told_to_the_end(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

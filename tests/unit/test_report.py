@@ -478,14 +478,6 @@ def test_what_timestamps_alone_would_have_said() -> None:
     assert "Timestamps alone" not in printed(TextReporter())
 
 
-def test_a_terminal_that_knows_only_ascii() -> None:
-    buffer = io.BytesIO()
-    stream = io.TextIOWrapper(buffer, encoding="ascii")
-    TextReporter().write(hostile("tabelle-ü"), stream)
-    stream.flush()
-    assert b"tabelle-\\xfc" in buffer.getvalue()
-
-
 @settings(deadline=None)
 @given(st.text(min_size=1))
 @example(HOSTILE)

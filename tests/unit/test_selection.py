@@ -200,6 +200,8 @@ def test_a_file_of_a_mapped_tree_is_copied_to_where_it_is_mapped() -> None:
         "absent on the slave",
         "absent on the slave (its path on the slave is file:/mnt/c/1)",
     ]
+    named = Finding("file-missing", path="/b/{1}[*].csv")
+    assert copy_of_file(named, context).endswith(r" 'hdfs://m/b/\{1\}\[\*\].csv' 'hdfs://s/b/{1}[*].csv'")
     master, lacking = replace(header, hdfs_pool_id=LOCAL_POOL), Finding("file-missing", path="/b/1")
     assert copy_of_file(lacking, replace(context, master=master)) == "", "no other host has the disk of this one"
     assert copy_of_file(lacking, replace(context, slave=replace(slave, hdfs_pool_id=LOCAL_POOL))) == ""

@@ -544,6 +544,19 @@ def test_a_region_of_a_master_that_is_open_with_a_descriptor_of_before_the_scope
     assert [(row["state"], row["write_ms"]) for row in found] == [("changed", 1_000)] * changed
 
 
+@pytest.mark.parametrize(
+    ("replicated", "files", "changed"),
+    [("[]", "[1,2,0,0]", True), ('["f"]', "[1,2,0,0]", False), ("[]", "[0,0,0,0]", False)],
+)
+def test_a_region_of_a_master_that_is_closed_with_what_was_written_before_its_scope_was_raised(
+    replicated: str, files: str, changed: bool
+) -> None:
+    """Its table is disabled, and `alter` opens no region: no next opening tells."""
+    value = f'{{"o":2,"t":7,"s":12,"c":9,"r":{replicated},"a":{{}},"b":{{"f":{files}}}}}'
+    existing = codec.Existing(codec.packed(["00"]), 1_000, replicated={"t": frozenset("f")})
+    assert [(row["state"], row["write_ms"]) for row in contents(held_by(value), existing)] == [("changed", 9)] * changed
+
+
 def without_00(is_named: bool, **servers: Any) -> codec.Existing:
     """A master that has split or merged region 00, which `hbase:meta` still names or not; family f is replicated."""
     names = codec.packed(["00"] if is_named else [])

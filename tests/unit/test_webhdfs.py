@@ -85,8 +85,9 @@ class FakeHdfs:
     def answer(self, op: str, path: str, query: dict[str, list[str]]) -> tuple[int, Any]:
         self.requests[op] += 1
         if waiting := self.trouble.get(op):
-            status, name = waiting.pop(0)
-            return status, {"RemoteException": {"exception": name, "message": f"{name} it is"}}
+            status, told = waiting.pop(0)
+            name, _, words = told.partition(": ")
+            return status, {"RemoteException": {"exception": name, "message": words or f"{name} it is"}}
         if op == "LISTSTATUS_BATCH" and not self.batched:
             return 400, {"RemoteException": {"exception": "IllegalArgumentException", "message": "no such op"}}
         if op == "GET_BLOCK_LOCATIONS" and not self.pool:
@@ -97,6 +98,9 @@ class FakeHdfs:
             self.meet[path].wait(20)
         below = {p[len(path.rstrip("/")) + 1 :].split("/")[0] for p in self.files if self.below(p, path)}
         names = sorted(below, key=signed)
+        if above := next((file for file in self.files if self.below(path, file)), ""):
+            words = f"Permission denied: {above} (is not a directory)"
+            return 403, {"RemoteException": {"exception": "AccessControlException", "message": words}}
         if path not in self.files and not names:
             return 404, {"RemoteException": {"exception": "FileNotFoundException", "message": "not there"}}
         if op == "GETFILESTATUS":
@@ -204,6 +208,13 @@ def test_a_glob_does_not_match_what_is_left_out(fake: FakeHdfs, root: str, liste
     matched = HdfsSource(HdfsEndpoint((fake.url,), "me"), (root,), exclusions)
     assert {row["path"] for row in rows(matched)} == listed
     assert paths_of(matched.endpoint, ("/t*",), exclusions, Load()) == {"/t*": []}
+
+
+def test_nothing_is_below_a_file(fake: FakeHdfs) -> None:
+    """HDFS says so as a refusal, and not that the path does not exist."""
+    fake.files = dict.fromkeys(("/data/a/current/1", "/data/b"), b"x")
+    found = paths_of(HdfsEndpoint((fake.url,), "me"), ("/data/*/current", "/data/b/c"), Exclusions(), Load())
+    assert found == {"/data/*/current": ["/data/a/current"], "/data/b/c": []}
 
 
 def test_folders_of_one_part_are_listed_at_once(fake: FakeHdfs) -> None:
@@ -463,12 +474,15 @@ def test_the_start_of_a_file(fake: FakeHdfs) -> None:
         client.start_of("/data/nothing")
 
 
-def test_content_settles_a_file_without_a_checksum(fake: FakeHdfs) -> None:
-    """DataNodes refuse the checksum of a file of `dfs.checksum.type` NULL: `--deep` reads it."""
+@pytest.mark.parametrize(
+    "refusal", ["NullPointerException", "IOException: Byte-per-checksum not matched: bpc=1024 but bytesPerCRC=512"]
+)
+def test_content_settles_a_file_without_a_checksum(fake: FakeHdfs, refusal: str) -> None:
+    """It is refused for `dfs.checksum.type` NULL, and for blocks of unlike checksums: `--deep` reads the file."""
     found = []
     for deep in (False, True):
         fake.files = {"/data/f": b"0123456789"}
-        fake.trouble = {"DATA": [(500, "NullPointerException")] * 2}
+        fake.trouble = {"DATA": [(500, refusal)] * 2}
         found += rows(source(fake, deep=deep))
     content = crc_hex(crc32c(b"0123456789"))
     seen = [(row["state"], row["checksum"], row["crc32c"]) for row in found]

@@ -178,6 +178,7 @@ public final class Recorder {
     // After the markers: the ledger can note what a table keeps only for a region whose opening it has read.
     lookAtRegions();
     roles.checkPeers();
+    roles.checkWals();
     // Before the pause after a failure: a JVM that shuts down waits only so long for the final rows.
     endRoles();
     List<ServerRole> running = roles.running();

@@ -107,6 +107,10 @@ public final class ServerRoles {
     watched().forEach(ServerComponent::checkPeers);
   }
 
+  void checkWals() {
+    watched().forEach(ServerComponent::checkWals);
+  }
+
   /** Returns the replication peers in force, by server name; without servers whose peers are not known. */
   Map<String, String> peers() {
     Map<String, String> peers = new TreeMap<>();

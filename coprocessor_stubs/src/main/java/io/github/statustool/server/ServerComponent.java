@@ -26,6 +26,9 @@ public interface ServerComponent {
   /** Checks which replication peers are in force. */
   default void checkPeers() {}
 
+  /** Reports a write-ahead log of the server that runs without the tracker. */
+  default void checkWals() {}
+
   /** Returns the peers in force as {@link PeerWatch#json}; null if they are not known. */
   default String peers() {
     return null;

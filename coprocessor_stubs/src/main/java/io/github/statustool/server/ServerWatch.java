@@ -20,19 +20,22 @@ public final class ServerWatch implements ServerComponent {
   private final OnlineRegions server;
   private final Supplier<ServerName> name;
   private final OpenRegionLister regions = new OpenRegionLister(ServerWatch::openSeq);
+  private final BareWals bare;
   private PeerWatch peers;
 
   public ServerWatch(RegionServerCoprocessorEnvironment env) {
-    this(env.getOnlineRegions(), env::getServerName);
+    this(env.getOnlineRegions(), env::getServerName, null);
   }
 
-  public ServerWatch(HRegionServer server) {
-    this(server, server::getServerName);
+  /** @param bare looks at the WALs of a server that was found by one with the tracker */
+  public ServerWatch(HRegionServer server, BareWals bare) {
+    this(server, server::getServerName, bare);
   }
 
-  private ServerWatch(OnlineRegions server, Supplier<ServerName> name) {
+  private ServerWatch(OnlineRegions server, Supplier<ServerName> name, BareWals bare) {
     this.server = server;
     this.name = name;
+    this.bare = bare;
   }
 
   /**
@@ -93,6 +96,13 @@ public final class ServerWatch implements ServerComponent {
     }
     if (peers != null) {
       peers.check();
+    }
+  }
+
+  @Override
+  public void checkWals() {
+    if (bare != null && server instanceof HRegionServer && serverName() != null) {
+      bare.check(((HRegionServer) server).getWALs());
     }
   }
 

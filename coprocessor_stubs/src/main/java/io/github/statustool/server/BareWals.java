@@ -1,0 +1,44 @@
+package io.github.statustool.server;
+
+import io.github.statustool.state.Health;
+import java.io.IOException;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hbase.coprocessor.CoprocessorHost;
+import org.apache.hadoop.hbase.coprocessor.WALCoprocessor;
+import org.apache.hadoop.hbase.regionserver.wal.AbstractFSWAL;
+import org.apache.hadoop.hbase.wal.WAL;
+
+/**
+ * Looks for write-ahead logs without the tracker on a server that has one with it: nothing tells what is in them.
+ *
+ * <p>HBase creates a WAL when the first region needs it, that of hbase:meta and each of {@code multiwal}, by the server's
+ * configuration of that time. {@code update_config} reads the site files again.
+ */
+public final class BareWals {
+  private final Class<? extends WALCoprocessor> tracker;
+  private final Health health;
+
+  public BareWals(Class<? extends WALCoprocessor> tracker, Health health) {
+    this.tracker = tracker;
+    this.health = health;
+  }
+
+  /** Keeps the tracker in a server's configuration, whatever its site files say later. */
+  public void keep(Configuration conf) {
+    String classes = conf.get(CoprocessorHost.WAL_COPROCESSOR_CONF_KEY, "");
+    if (classes.contains(tracker.getName())) {
+      conf.set(CoprocessorHost.WAL_COPROCESSOR_CONF_KEY, classes); // what is set by a call outlives a reload
+    }
+  }
+
+  /** Counts an error as long as there is one: that is how long its entries go unrecorded. */
+  void check(List<WAL> wals) {
+    for (WAL wal : wals) {
+      if (wal instanceof AbstractFSWAL && wal.getCoprocessorHost().findCoprocessor(tracker) == null) {
+        health.error("recording one of the write-ahead logs", new IOException(
+            "it runs without the tracker, which has come to hbase.coprocessor.wal.classes since: restart this server"));
+      }
+    }
+  }
+}
