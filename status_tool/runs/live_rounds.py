@@ -20,7 +20,7 @@ from status_tool.clients.delegation_tokens import no_token_left
 from status_tool.clients.hdfs_native import no_process_left
 from status_tool.digests.counted import rows_shown
 from status_tool.errors import ConnectionFailed
-from status_tool.gather.snapshot import Snapshot
+from status_tool.gather.snapshot import Snapshot, snapshot
 from status_tool.report.progress import Progress
 from status_tool.rules.kept_proofs import kept_of, told
 from status_tool.runs.answer import Comparison, Last, always
@@ -29,7 +29,7 @@ from status_tool.runs.compare_rows import RowComparison
 from status_tool.runs.master_side import MasterSide, facts_of
 from status_tool.runs.question import Question, SideFacts, question_of, refuse_narrowed, refuse_pruned
 from status_tool.runs.sampling import Repeated, disprove, repeating
-from status_tool.runs.slave_side import Scratch, gather, segments_now, slave_request, slave_rows
+from status_tool.runs.slave_side import Scratch, read_here, segments_now, slave_request, slave_rows
 from status_tool.runs.write import Say
 from status_tool.sources.hdfs_files import HdfsSource
 from status_tool.sources.state_table import StateTable
@@ -162,8 +162,11 @@ class LiveRounds:
         slave's table meanwhile (a truncate, say) would go unnoticed.
         """
         look = self.master.look()
-        slave = gather(self.settings, slave_request(self.master.file, self.check), self.say, self.scratch)
-        return Both(look, slave, question_in(look.side, SideFacts(slave.header, slave.rows), self.check))
+        slave = snapshot(self.settings, slave_request(self.master.file, self.check), self.say)
+        # Two sides that cannot be compared are refused before files are read, which may take hours.
+        question = question_in(look.side, SideFacts(slave.header, slave.rows), self.check)
+        read_here(slave, self.say, self.scratch)
+        return Both(look, slave, question)
 
     def _read_again(self) -> Both:
         """Read both sides; without newer data while one of them does not answer."""

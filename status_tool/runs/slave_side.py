@@ -142,12 +142,18 @@ def _outermost(folders: set[str]) -> set[str]:
 
 
 def gather(settings: Settings, request: Request, say: Say, scratch: Scratch, *, reads_again: bool = False) -> Snapshot:
-    """Take a snapshot of the slave; if it has few rows, or `reads_again` many times, write them to `near` at once.
+    """Take a snapshot of the slave, and read what is not left to Spark (`read_here`)."""
+    gathered = snapshot(settings, request, say)
+    read_here(gathered, say, scratch, reads_again=reads_again)
+    return gathered
+
+
+def read_here(gathered: Snapshot, say: Say, scratch: Scratch, *, reads_again: bool = False) -> None:
+    """Write the rows of a snapshot, if they are few, or will be `reads_again` many times, to `near` at once.
 
     Spark's Python workers take longer to start than it takes to read a small state table. A bigger one is left to
     them: they read it in parallel, and nothing is held here. What only this process reads is written to `files`.
     """
-    gathered = snapshot(settings, request, say)
     # Before the files, which may take hours: the events of tables are of the barrier, and segments are to be as well.
     if scratch.near is not None:
         _write_near(gathered, scratch.near, None if reads_again else NEAR_ROWS)
@@ -156,7 +162,6 @@ def gather(settings: Settings, request: Request, say: Say, scratch: Scratch, *, 
         with StatusWriter(scratch.files, gathered.header) as writer, closing(read_all(Together(here))) as batches:
             for batch in batches:
                 writer.write(batch)
-    return gathered
 
 
 def _write_near(gathered: Snapshot, near: Path, most: int | None) -> None:

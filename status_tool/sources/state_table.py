@@ -294,7 +294,8 @@ def refuse_other(table: str, before: Generation, now: Generation) -> None:
     if before.is_torn or now.is_torn or now.back != before.back:
         raise ConnectionFailed(
             f"the state table {table} lost rows (a region truncated?): run again in {NOTICED_S} s, when the trackers"
-            " have written what they know again"
+            " have written what they know again; if it goes on, a region server that HBase has given up still answers"
+            " Thrift: end it, and restart the Thrift server"
         )
     if now.pruning != before.pruning:
         raise ConnectionFailed(f"the state table {table} was pruned while it was read (status-tool prune): run again")

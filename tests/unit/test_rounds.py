@@ -47,7 +47,8 @@ class Rounds:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *outcomes: Outcome, unsettled: tuple[str, ...] = ()) -> None:
         self.outcomes, self.done, self.unsettled = iter(outcomes), list[str](), unsettled
         self.lost: list[ConnectionFailed] = []
-        monkeypatch.setattr(live_rounds, "gather", self.gather)
+        monkeypatch.setattr(live_rounds, "snapshot", self.snapshot)
+        monkeypatch.setattr(live_rounds, "read_here", lambda *_: self.done.append("files"))
         monkeypatch.setattr(live_rounds, "question_in", self.question)
         monkeypatch.setattr(live_rounds, "session_of", self.spark)
         monkeypatch.setattr(live_rounds, "slave_request", lambda *_: None)
@@ -58,7 +59,7 @@ class Rounds:
     def spark(self, *_: Any, **__: Any) -> Iterator[None]:
         yield None
 
-    def gather(self, *_: Any) -> Snapshot:
+    def snapshot(self, *_: Any) -> Snapshot:
         if self.lost:
             raise self.lost.pop()
         self.done.append("slave")
@@ -104,10 +105,13 @@ FILE = MasterSide(cast(StatusFile, SimpleNamespace(rows_of=lambda *_: ())), HEAD
 
 
 def test_the_slave_is_read_after_the_master_in_each_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise what the master wrote in between would look missing, or what arrived would not be in scope."""
+    """Otherwise what the master wrote in between would look missing, or what arrived would not be in scope.
+
+    Files come last: what cannot be compared is refused before they are read, which may take hours.
+    """
     seen = Rounds(monkeypatch, INCOMPLETE, COMPLETE)
     assert seen.run(Watched(seen), math.inf).verdict is Verdict.COMPLETE
-    each = ["master", "slave", "question"]
+    each = ["master", "slave", "question", "files"]
     assert seen.done == [*each, "reported incomplete", *each, "reported complete"]
 
 
@@ -262,5 +266,5 @@ def test_rows_are_compared_beside_spark_only_once_the_slave_is_read_for_good(
     if is_near:
         near.touch()
     seen.run(FixedMaster(FILE, lambda _: None), left_s, RowsAsked(None, every), near)
-    each = ["slave", "question"]
+    each = ["slave", "question", "files"]
     assert seen.done == [*each, *(["rows"] * begins), *(each if left_s else []), "proofs"]
