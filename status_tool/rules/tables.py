@@ -293,7 +293,7 @@ class _Table:
         loads_from_ms, here = self.question.loads_from_ms, self.here
         families = (self.descriptor or {}).get("families", {})
         # A loaded file may refer to MOB files of its master, which are not shipped with it.
-        if any(families.get(name, {}).get("mob") for name in self.families):
+        if any(isinstance(one := families.get(name), dict) and one.get("mob") for name in self.families):
             return False
         if loads_from_ms is None or not _begins_after(loads_from_ms, self.age, self.since_ms):
             return False

@@ -339,7 +339,8 @@ FILES: dict[str, Code[FileStatus]] = {
     "file-unreadable": Code(
         FileStatus.UNVERIFIABLE,
         "unreadable: {unread}",
-        advice="check permissions and missing blocks (hdfs fsck) on that side",
+        advice="check permissions and missing blocks (hdfs fsck) on that side; --deep on both sides reads a file whose"
+        " blocks differ in bytes per checksum (concat, an append)",
     ),
     # It was open for writing, changed on the master after the cut, or listed twice with different contents: what it was
     # at the cut is not known.

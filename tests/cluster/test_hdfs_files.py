@@ -4,7 +4,6 @@ reads, and whatever server fails. Hadoop's own client and WebHDFS have the same 
 
 from __future__ import annotations
 
-import getpass
 import random
 import shlex
 import shutil
@@ -134,19 +133,24 @@ def test_layouts_are_incomparable_until_read(hdfs: tuple[Cluster, Cluster], tmp_
 
 
 @pytest.mark.usefixtures("warm_spark")
-def test_files_that_concat_has_joined(hdfs: tuple[Cluster, Cluster], tmp_path: Path) -> None:
+def test_files_that_concat_has_joined(
+    hdfs: tuple[Cluster, Cluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A block ends early, or has other chunks than the first: no copy has that checksum, and `--deep` settles them."""
+    monkeypatch.setattr(patience, "SETTLING_S", 2.0)
     master, slave = hdfs
     content = random.Random(2).randbytes(3 * BLOCK)
     layout: dict[str, Any] = {"block_size": BLOCK, "checksum_type": "CRC32C"}
+    first, rest = content[: BLOCK + 512], content[BLOCK + 512 :]
     for name, chunk in (("early", 512), ("mixed", 1024)):
-        for part, at in (("joined", slice(BLOCK + 512)), ("rest", slice(BLOCK + 512, None))):
-            chunks = 512 if part == "joined" else chunk
-            master.admin.hdfs_put(f"/{part}/{name}", content[at], bytes_per_checksum=chunks, **layout)
-        user = {"op": "CONCAT", "sources": f"/rest/{name}", "user.name": getpass.getuser()}
-        requests.post(f"{master.webhdfs_url}/webhdfs/v1/joined/{name}", params=user, timeout=60).raise_for_status()
-        slave.admin.hdfs_put(f"/joined/{name}", content, bytes_per_checksum=512, **layout)
+        path = f"/joined/{name}"
+        master.admin.hdfs_put(path, first, bytes_per_checksum=512, **layout)
+        master.admin.hdfs_put(f"{path}.rest", rest, bytes_per_checksum=chunk, **layout)
+        asked = {"op": "CONCAT", "sources": f"{path}.rest", "user.name": "lab"}
+        requests.post(f"{master.webhdfs_url}/webhdfs/v1{path}", params=asked, timeout=60).raise_for_status()
+        slave.admin.hdfs_put(path, content, bytes_per_checksum=512, **layout)
     check = Check(hdfs, tmp_path, "/joined")
+    assert kinds(check()) == {"/joined/early": "mismatch", "/joined/mixed": "unverifiable"}
     for client in ("webhdfs", "native"):
         check.write("--deep", "--hdfs-client", client)
         assert kinds(check.verify()) == {"/joined/early": "mismatch", "/joined/mixed": "incomparable"}

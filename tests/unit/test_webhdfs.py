@@ -475,18 +475,28 @@ def test_the_start_of_a_file(fake: FakeHdfs) -> None:
 
 
 @pytest.mark.parametrize(
-    "refusal", ["NullPointerException", "IOException: Byte-per-checksum not matched: bpc=1024 but bytesPerCRC=512"]
+    ("refusal", "shallow"),
+    [
+        ("NullPointerException", None),
+        ("PathIOException: `/data/f': Fail to get block MD5 for LocatedBlock{…}", "unreadable"),
+    ],
 )
-def test_content_settles_a_file_without_a_checksum(fake: FakeHdfs, refusal: str) -> None:
-    """It is refused for `dfs.checksum.type` NULL, and for blocks of unlike checksums: `--deep` reads the file."""
+def test_content_settles_a_file_without_a_checksum(
+    fake: FakeHdfs, refusal: str, shallow: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is refused for `dfs.checksum.type` NULL, and for blocks of unlike checksums: `--deep` reads the file.
+
+    By that HDFS refuses lost blocks, too.
+    """
+    monkeypatch.setattr(patience, "SETTLING_S", 0.5)
     found = []
     for deep in (False, True):
         fake.files = {"/data/f": b"0123456789"}
-        fake.trouble = {"DATA": [(500, refusal)] * 2}
+        fake.trouble = {"DATA": [(500, refusal)] * 999}
         found += rows(source(fake, deep=deep))
     content = crc_hex(crc32c(b"0123456789"))
     seen = [(row["state"], row["checksum"], row["crc32c"]) for row in found]
-    assert seen == [(None, None, None), (None, None, content)]
+    assert seen == [(shallow, None, None), (None, None, content)]
 
 
 def test_the_trackers_spool(fake: FakeHdfs) -> None:

@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Queue;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.Function;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
@@ -41,6 +42,7 @@ public final class ContentLedger {
   private final Map<String, OpenTenure> open = new HashMap<>();
   /** Tenures that have ended. They are kept until the state table cannot lose them any more. */
   private final List<OpenTenure> over = new ArrayList<>();
+  private volatile Function<String, Map<String, Map<String, Boolean>>> files = region -> Map.of();
   private long lastTimestamp;
   private boolean isLookedAt;
 
@@ -51,9 +53,29 @@ public final class ContentLedger {
     this.events = events;
   }
 
-  /** Queues a marker. Called by WAL threads. */
+  /** @param by returns {@link FileOrigins#of} a region by its encoded name, nothing if it is not open; by any thread */
+  public void findFiles(Function<String, Map<String, Map<String, Boolean>>> by) {
+    files = by;
+  }
+
+  /**
+   * Queues a marker. Called by WAL threads.
+   *
+   * <p>A region that opens after a crash may be compacted at once, and the recorder may come later than HBase takes to
+   * archive the inputs: the state table is away then, too. HBase writes the marker before it takes them away.
+   */
   void note(Marker marker) {
-    arrived.add(marker);
+    try {
+      for (Cell cell : marker.cells) {
+        if (WALEdit.getCompaction(cell) != null) {
+          marker.files = files.apply(marker.region.getEncodedName());
+        }
+      }
+    } catch (IOException | RuntimeException e) {
+      marker.files = Map.of(); // the files of the opening stay in doubt
+    } finally {
+      arrived.add(marker);
+    }
   }
 
   /** Tenures of regions that are open. */
@@ -157,6 +179,9 @@ public final class ContentLedger {
       opened(marker, event, tenure);
     // HBase appends a marker again after a failed sync, with the same sequence id.
     } else if (tenure != null && marker.seq > tenure.tenure.seq) {
+      if (tenure.hasUnseenFiles() && !marker.files.isEmpty()) {
+        tenure.sees(marker.files);
+      }
       if (event != null) {
         closed(marker, tenure);
       } else if (fold(cell, tenure)) {

@@ -1,6 +1,7 @@
 package io.github.statustool.content;
 
 import java.util.List;
+import java.util.Map;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.client.RegionInfo;
 
@@ -16,6 +17,8 @@ final class Marker {
   final List<Cell> cells;
   /** Families with replication scope 1. */
   final List<String> replicated;
+  /** For a compaction: {@link FileOrigins#of} its region before the inputs were taken away; empty if nobody looked. */
+  Map<String, Map<String, Boolean>> files = Map.of();
 
   Marker(long origin, RegionInfo region, long seq, long writeTime, List<Cell> cells, List<String> replicated) {
     this.origin = origin;

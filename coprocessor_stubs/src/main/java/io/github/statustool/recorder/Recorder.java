@@ -108,6 +108,7 @@ public final class Recorder {
     this.observed = new ObservedState(health, clock);
     this.drainer = new SpoolDrainer(spool, health, files);
     this.roles = new ServerRoles(clock);
+    observed.content.findFiles(roles::filesOf);
     this.barrier = new Barrier(clock);
     this.sweep = new Sweep(settings, clock, traces);
     this.clockWatch = new ClockWatch(clock, nanos, health);

@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
@@ -30,7 +31,7 @@ public final class ServerRoles {
   private final List<ServerComponent> observedWals = new CopyOnWriteArrayList<>();
   private final List<ServerComponent> servers = new CopyOnWriteArrayList<>();
   /** Servers whose coprocessors watch their WALs only, so that they have no replicator's role. */
-  private final Map<String, ServerComponent> found = new TreeMap<>();
+  private final Map<String, ServerComponent> found = new ConcurrentSkipListMap<>();
   private final Map<String, Search> searches = new TreeMap<>();
   private final Map<String, ServerRole> roles = new TreeMap<>();
   private final LongSupplier clock;
@@ -101,6 +102,12 @@ public final class ServerRoles {
     List<TableEvents.OpenRegion> open = new ArrayList<>();
     watched().forEach(server -> open.addAll(server.openRegions()));
     return open;
+  }
+
+  /** Returns by family and name which store files of an open region were bulk loaded, else nothing. By any thread. */
+  Map<String, Map<String, Boolean>> filesOf(String region) {
+    return watched().stream().map(server -> server.filesOf(region)).filter(files -> !files.isEmpty()).findFirst()
+        .orElse(Map.of());
   }
 
   void checkPeers() {

@@ -3,6 +3,7 @@ package io.github.statustool.server;
 import io.github.statustool.content.TableEvents;
 import java.io.IOException;
 import java.util.List;
+import java.util.Map;
 
 /** A component of a region server that trackers observe until it ends: one of its WALs, or the region server itself. */
 public interface ServerComponent {
@@ -37,5 +38,10 @@ public interface ServerComponent {
   /** Returns the open regions, as far as they can be listed. */
   default List<TableEvents.OpenRegion> openRegions() {
     return List.of();
+  }
+
+  /** Returns by family and name which store files of an open region were bulk loaded, else nothing. By any thread. */
+  default Map<String, Map<String, Boolean>> filesOf(String region) {
+    return Map.of();
   }
 }

@@ -1,7 +1,9 @@
 package io.github.statustool.server;
 
+import io.github.statustool.content.FileOrigins;
 import io.github.statustool.content.TableEvents;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Supplier;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.coprocessor.RegionServerCoprocessorEnvironment;
@@ -109,6 +111,12 @@ public final class ServerWatch implements ServerComponent {
   @Override
   public String peers() {
     return peers == null ? null : peers.json().toString();
+  }
+
+  @Override
+  public Map<String, Map<String, Boolean>> filesOf(String encodedName) {
+    Region region = server.getRegion(encodedName);
+    return region == null ? Map.of() : FileOrigins.of(region);
   }
 
   private static long openSeq(Region region) {

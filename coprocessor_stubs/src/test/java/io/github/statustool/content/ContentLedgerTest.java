@@ -352,6 +352,33 @@ class ContentLedgerTest {
     assertEquals(0, only().after.get("g").loaded);
   }
 
+  /** HBase archives the inputs of a compaction after up to two minutes, and the recorder may wait for the state table. */
+  @Test
+  void aCompactionBeforeTheFirstLookShowsTheFilesOfTheOpening() throws IOException {
+    look(here, 0, 1);
+    here.content.findFiles(name -> name.equals(region.getEncodedName()) ? Map.of("g", Map.of(ONE, true, TWO, false))
+        : Map.of());
+    here.open(10, ONE, TWO);
+    here.compact(13, List.of(ONE, TWO), THREE);
+    look(here, 10, 1, Map.of(THREE, false));
+    here.write();
+    assertEquals(content(ONE).sum, only().before.get("g").loaded);
+    assertEquals(0, only().after.get("g").loaded);
+  }
+
+  @Test
+  void aCompactionWhoseRegionCannotBeLookedAtIsRecordedNonetheless() throws IOException {
+    look(here, 0, 1);
+    here.content.findFiles(name -> {
+      throw new IllegalStateException("closing");
+    });
+    here.open(10, ONE, TWO);
+    here.compact(13, List.of(ONE, TWO), THREE);
+    here.write();
+    assertEquals(content(ONE, TWO).sum, only().before.get("g").loaded);
+    assertEquals(content(THREE), only().after.get("g"));
+  }
+
   /** Where regions cannot be listed: nobody would ever resolve a doubt. */
   @Test
   void withoutLooksTheNamesTell() throws IOException {
