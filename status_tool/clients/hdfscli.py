@@ -60,6 +60,10 @@ _CALLS: Mapping[str, Callable[..., requests.Response]] = {
 }
 
 
+_BELOW_A_FILE = re.compile(r"/.* \(is not a directory\)$", re.M)
+"""How `FSPermissionChecker` refuses a path below a file. Where a permission is denied, other words come first."""
+
+
 class Refused(Exception):
     """HDFS answers with a refusal for this path. `name` is the Java exception's simple name."""
 
@@ -69,8 +73,8 @@ class Refused(Exception):
 
     @property
     def is_absent(self) -> bool:
-        """Return True if the path does not exist, or a file stands where it has a folder (`FSPermissionChecker`)."""
-        return self.name == "FileNotFoundException" or "(is not a directory)" in str(self)
+        """Return True if the path does not exist, or a file stands where it has a folder."""
+        return self.name == "FileNotFoundException" or _BELOW_A_FILE.match(str(self)) is not None
 
 
 class Failover(Exception):

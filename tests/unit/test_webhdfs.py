@@ -99,7 +99,7 @@ class FakeHdfs:
         below = {p[len(path.rstrip("/")) + 1 :].split("/")[0] for p in self.files if self.below(p, path)}
         names = sorted(below, key=signed)
         if above := next((file for file in self.files if self.below(path, file)), ""):
-            words = f"Permission denied: {above} (is not a directory)"
+            words = f"{above} (is not a directory)"
             return 403, {"RemoteException": {"exception": "AccessControlException", "message": words}}
         if path not in self.files and not names:
             return 404, {"RemoteException": {"exception": "FileNotFoundException", "message": "not there"}}
@@ -215,6 +215,18 @@ def test_nothing_is_below_a_file(fake: FakeHdfs) -> None:
     fake.files = dict.fromkeys(("/data/a/current/1", "/data/b"), b"x")
     found = paths_of(HdfsEndpoint((fake.url,), "me"), ("/data/*/current", "/data/b/c"), Exclusions(), Load())
     assert found == {"/data/*/current": ["/data/a/current"], "/data/b/c": []}
+
+
+@pytest.mark.parametrize(
+    ("message", "is_absent"),
+    [
+        ("/data/b (is not a directory)", True),
+        ("/data/b (is not a directory)\n\tat org.apache.hadoop…", True),
+        ('Permission denied: user=me, access=EXECUTE, inode="/b (is not a directory)\nc":hdfs:hdfs:drwx------', False),
+    ],
+)
+def test_a_refusal_that_only_looks_like_a_file_in_the_way(message: str, is_absent: bool) -> None:
+    assert Refused("AccessControlException", message).is_absent is is_absent
 
 
 def test_folders_of_one_part_are_listed_at_once(fake: FakeHdfs) -> None:
