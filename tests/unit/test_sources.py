@@ -790,6 +790,13 @@ def test_a_table_of_which_a_region_lost_its_rows_is_no_evidence(
         refuse_other("t", Generation(b"table", b""), now)
 
 
+def test_a_first_look_that_was_torn_is_refused() -> None:
+    """By a region server that was fenced, say: what was read by then may be older than what is there."""
+    whole = Generation(b"table", b"")
+    with pytest.raises(ConnectionFailed, match="lost rows"):
+        refuse_other("t", replace(whole, is_torn=True), whole)
+
+
 @pytest.mark.parametrize(
     ("then", "now", "is_refused"),
     [
