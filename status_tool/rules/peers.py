@@ -111,6 +111,11 @@ def is_astray(peer: PeerFacts) -> bool:
     return bool(not peer.get("cluster_id") and peer.get("cluster_key") and not feeds_replicas(peer))
 
 
+def may_lead_to(peer: PeerFacts, slave_id: str, slave_key: str) -> bool:
+    """Return True if a peer is the slave, or nobody knows where it leads."""
+    return is_astray(peer) or leads_to(peer, slave_id, slave_key)
+
+
 def leads_to(peer: PeerFacts, slave_id: str, slave_key: str) -> bool:
     """Return True if a peer is the slave. Its cluster id decides; its key only if no id was known."""
     if peer.get("cluster_id"):

@@ -19,8 +19,7 @@ from status_tool.rules.peers import (
     choose_peer,
     disabled_notices,
     family_filter,
-    is_astray,
-    leads_to,
+    may_lead_to,
     not_replicated,
     own_shipping,
     parse_peer,
@@ -362,7 +361,7 @@ def _peer(master: SideFacts, slave: Header, scope: Scope) -> PeerFacts | None:
 
 
 def _other_peers(master: SideFacts, chosen: PeerFacts, slave: Header) -> tuple[str, ...]:
-    leading = (one for one in master.peers if is_astray(one) or leads_to(one, slave.cluster_id, slave.cluster_key))
+    leading = (one for one in master.peers if may_lead_to(one, slave.cluster_id, slave.cluster_key))
     return tuple(sorted(str(peer["id"]) for peer in leading if peer["id"] != chosen["id"]))
 
 
@@ -376,7 +375,7 @@ def refuse_narrowed(older: SideFacts, now: Question) -> None:
     here, wanted = (now.slave.cluster_id, now.slave.cluster_key), now.scope.peer_id
     # All of those that led here, or may have, also where nobody could say which one was meant.
     known = (one for one in older.peers if wanted in (None, str(one["id"])))
-    then = [family_filter(one) for one in known if is_astray(one) or leads_to(one, *here)]
+    then = [family_filter(one) for one in known if may_lead_to(one, *here)]
     still = family_filter(now.peer)
     asked = asked_filter(now.scope).holds
     # A table whose descriptor is not known may be replicated, too.

@@ -410,12 +410,12 @@ def _is_as_described(value: bytes, replicates: bytes, keeps: bytes) -> bool:
 
 
 def _replicates_less(life: Life, families: frozenset[str]) -> bool:
-    """Return True if a region is open with the descriptor from before a family's scope was raised.
+    """Return True if a region that is not closed has the descriptor from before a family's scope was raised.
 
     HBase 2.6 alters a table without opening its regions anew if it is told so: until then they write entries that are
     never replicated.
     """
-    return life.last is not None and life.last.closed_ms is None and not families <= set(life.last.replicated)
+    return life.last is not None and not families <= set(life.last.replicated)
 
 
 def _left_unshipped_ms(life: Life, families: frozenset[str], existing: Existing) -> int | None:

@@ -4,8 +4,8 @@ import io.github.statustool.digests.DigestServer;
 import io.github.statustool.recorder.Recorder;
 import io.github.statustool.recorder.RecorderThread;
 import io.github.statustool.recorder.WalTraces;
-import io.github.statustool.server.ServerSettings;
 import io.github.statustool.server.BareWals;
+import io.github.statustool.server.ServerSettings;
 import io.github.statustool.server.ServerWatch;
 import io.github.statustool.state.HBaseStateStore;
 import io.github.statustool.state.Settings;
@@ -79,7 +79,7 @@ final class SharedRecorders {
     if (server == null) {
       return null;
     }
-    BareWals bare = new BareWals(WriteTimeTracker.class, recorder.health());
+    BareWals bare = new BareWals(server::getWALs, WriteTimeTracker.class, recorder.health());
     bare.keep(server.getConfiguration());
     ServerWatch watch = new ServerWatch(server, bare);
     recorder.digests().start(new DigestServer(server, watch::serverName, server.getConfiguration()));

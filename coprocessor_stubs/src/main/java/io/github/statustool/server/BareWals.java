@@ -3,6 +3,7 @@ package io.github.statustool.server;
 import io.github.statustool.state.Health;
 import java.io.IOException;
 import java.util.List;
+import java.util.function.Supplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.coprocessor.CoprocessorHost;
 import org.apache.hadoop.hbase.coprocessor.WALCoprocessor;
@@ -16,10 +17,13 @@ import org.apache.hadoop.hbase.wal.WAL;
  * configuration of that time. {@code update_config} reads the site files again.
  */
 public final class BareWals {
+  private final Supplier<List<WAL>> wals;
   private final Class<? extends WALCoprocessor> tracker;
   private final Health health;
 
-  public BareWals(Class<? extends WALCoprocessor> tracker, Health health) {
+  /** @param wals returns those of the server, once it is online */
+  public BareWals(Supplier<List<WAL>> wals, Class<? extends WALCoprocessor> tracker, Health health) {
+    this.wals = wals;
     this.tracker = tracker;
     this.health = health;
   }
@@ -33,8 +37,8 @@ public final class BareWals {
   }
 
   /** Counts an error as long as there is one: that is how long its entries go unrecorded. */
-  void check(List<WAL> wals) {
-    for (WAL wal : wals) {
+  void check() {
+    for (WAL wal : wals.get()) {
       if (wal instanceof AbstractFSWAL && wal.getCoprocessorHost().findCoprocessor(tracker) == null) {
         health.error("recording one of the write-ahead logs", new IOException(
             "it runs without the tracker, which has come to hbase.coprocessor.wal.classes since: restart this server"));

@@ -103,8 +103,8 @@ public final class ServerWatch implements ServerComponent {
 
   @Override
   public void checkWals() {
-    if (bare != null && server instanceof HRegionServer && serverName() != null) {
-      bare.check(((HRegionServer) server).getWALs());
+    if (bare != null && serverName() != null) {
+      bare.check();
     }
   }
 

@@ -341,11 +341,16 @@ class ContentLedgerTest {
     assertEquals(content(ONE).sum, only().before.get("g").loaded, "the region does not have it any more");
   }
 
+  /** Opens the region on a server whose regions are looked at, and compacts all of its files before the next look. */
+  private void openAndCompact(String output, String... inputs) throws IOException {
+    look(here, 0, 1);
+    here.open(10, inputs);
+    here.compact(13, List.of(inputs), output);
+  }
+
   @Test
   void aLookAfterACompactionFindsTheLoadedFileOfTheOpening() throws IOException {
-    look(here, 0, 1);
-    here.open(10, ONE);
-    here.compact(13, List.of(ONE), TWO);
+    openAndCompact(TWO, ONE);
     look(here, 10, 1, Map.of(ONE, true, TWO, false));
     here.write();
     assertEquals(content(ONE).sum, only().before.get("g").loaded);
@@ -355,11 +360,9 @@ class ContentLedgerTest {
   /** HBase archives the inputs of a compaction after up to two minutes, and the recorder may wait for the state table. */
   @Test
   void aCompactionBeforeTheFirstLookShowsTheFilesOfTheOpening() throws IOException {
-    look(here, 0, 1);
     here.content.findFiles(name -> name.equals(region.getEncodedName()) ? Map.of("g", Map.of(ONE, true, TWO, false))
         : Map.of());
-    here.open(10, ONE, TWO);
-    here.compact(13, List.of(ONE, TWO), THREE);
+    openAndCompact(THREE, ONE, TWO);
     look(here, 10, 1, Map.of(THREE, false));
     here.write();
     assertEquals(content(ONE).sum, only().before.get("g").loaded);
@@ -368,12 +371,10 @@ class ContentLedgerTest {
 
   @Test
   void aCompactionWhoseRegionCannotBeLookedAtIsRecordedNonetheless() throws IOException {
-    look(here, 0, 1);
     here.content.findFiles(name -> {
       throw new IllegalStateException("closing");
     });
-    here.open(10, ONE, TWO);
-    here.compact(13, List.of(ONE, TWO), THREE);
+    openAndCompact(THREE, ONE, TWO);
     here.write();
     assertEquals(content(ONE, TWO).sum, only().before.get("g").loaded);
     assertEquals(content(THREE), only().after.get("g"));

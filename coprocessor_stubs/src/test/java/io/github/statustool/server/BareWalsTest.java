@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import io.github.statustool.state.Health;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import org.apache.hadoop.conf.Configuration;
@@ -14,6 +15,7 @@ import org.apache.hadoop.hbase.coprocessor.CoprocessorHost;
 import org.apache.hadoop.hbase.coprocessor.WALCoprocessor;
 import org.apache.hadoop.hbase.coprocessor.WALObserver;
 import org.apache.hadoop.hbase.regionserver.wal.FSHLog;
+import org.apache.hadoop.hbase.wal.WAL;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.slf4j.LoggerFactory;
@@ -22,7 +24,8 @@ class BareWalsTest {
   @TempDir
   private Path folder;
   private final Health health = new Health(LoggerFactory.getLogger(BareWalsTest.class));
-  private final BareWals bare = new BareWals(Tracker.class, health);
+  private final List<WAL> wals = new ArrayList<>();
+  private final BareWals bare = new BareWals(() -> wals, Tracker.class, health);
 
   /** In place of the tracker. HBase makes one for each WAL. */
   @SuppressWarnings("deprecation") // the WAL hooks: deprecated to warn of changes, without a replacement
@@ -40,10 +43,12 @@ class BareWalsTest {
     FSHLog tracked = wal(conf, "tracked");
     FSHLog other = wal(HBaseConfiguration.create(), "other");
     try {
-      bare.check(List.of(tracked));
+      wals.add(tracked);
+      bare.check();
       assertEquals(0, health.errors());
-      bare.check(List.of(tracked, other));
-      bare.check(List.of(tracked, other));
+      wals.add(other);
+      bare.check();
+      bare.check();
       assertEquals(2, health.errors());
     } finally {
       tracked.close();
