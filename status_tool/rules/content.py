@@ -49,8 +49,8 @@ class Tenure:
     """At the close; if not closed, at the last flush."""
     closed_ms: int | None = None
     """None: the region is open, or was until its server crashed."""
-    flushed: int = 0
-    """The highest sequence id known to be in a store file."""
+    durable: int = 0
+    """The highest sequence id known to be in a store file or, on a slave, durable in the WAL."""
     elsewhere_ms: int | None = None
     """When it opened with links that no split or merge explains."""
     replicated: tuple[str, ...] = ()
@@ -157,7 +157,8 @@ def _follows(earlier: Tenure, later: Tenure, families: set[str] | None) -> bool:
     On a slave the families are part of it: one that is gone took its cells along, also where it is there again later.
     (What a master drops does not make anything incomplete that has arrived.)
     After a crash the edits that were replayed have been flushed without a marker, and the last markers may not have
-    been recorded: then no link may have come, and no sequence id be used again that is in a store file already.
+    been recorded: then no link may have come, and no sequence id be used again that was durable. HBase opens a region
+    above all that it has replayed, so lower ids show that store files were replaced or, on a slave, WALs lost.
     """
     # Clocks do not differ by that much: the tenure with the lower ids is the newer one, whose ids began anew.
     if later.began_ms < earlier.began_ms - SKEW_MS:
@@ -165,7 +166,7 @@ def _follows(earlier: Tenure, later: Tenure, families: set[str] | None) -> bool:
     if families is None and earlier.after.keys() - later.before.keys():
         return False
     if earlier.closed_ms is None:
-        return later.open > earlier.flushed and not _has_more_links(earlier, later, families)
+        return later.open > earlier.durable and not _has_more_links(earlier, later, families)
     if later.open <= earlier.seq:
         return False
     return all(
@@ -181,7 +182,7 @@ def _tail(earlier: Tenure, later: Tenure) -> int | None:
     HBase opens a region one above that.
     """
     last = later.open - 1
-    if earlier.closed_ms is not None or last <= max(earlier.seq, earlier.flushed):
+    if earlier.closed_ms is not None or last <= max(earlier.seq, earlier.durable):
         return None
     # Entries of families that are not replicated have sequence ids as well, and no stream has them: nothing is said of
     # a region that has such a family.

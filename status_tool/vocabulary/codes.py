@@ -263,7 +263,8 @@ TABLES: dict[str, Code[Status]] = {
         Status.UNVERIFIABLE,
         "content changed on the slave: at {written_to}, after replicated entries had arrived, a region of the"
         " table opened with store files other than those that it was closed with (a snapshot restored or cloned,"
-        " a region truncated, files placed or removed by hand), or with settings that keep more than those before"
+        " a region truncated, files placed or removed by hand), or after a crash without entries that were in the"
+        " write-ahead logs of its server (lost, damaged, put aside), or with settings that keep more than those before"
         " (VERSIONS, TTL, KEEP_DELETED_CELLS, durability), or it is still open with those before, as its table was"
         " altered without reopening it (REOPEN_REGIONS): what had arrived may be gone",
         repair=Copy.CONTENT,

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import happybase
 import pytest
+from hdfs import InsecureClient
 
 from status_tool.clients.config import Settings, ThriftEndpoint
 from status_tool.clients.sitefiles import load_site
@@ -353,6 +354,27 @@ def test_a_wrong_setting_ends_no_server(fragile: Pair, tmp_path: Path) -> None:
         assert "ns:name" in result.stderr, result
     finally:
         server.stop()
+
+
+def test_a_slave_that_loses_write_ahead_logs(fragile: Pair, status: Path) -> None:
+    """HBase opens the regions of a crashed server with what is left of its logs. The master sends nothing again."""
+    fragile.create_table("unlogged", {"f": 1})
+    victim = fragile.slave.add_region_server()
+    try:
+        move_table(fragile.slave, "unlogged", victim.server_name)
+        fragile.master.admin.put_rows("unlogged", "f", 10)
+        fragile.wait_same("unlogged")
+        assert_complete(fragile.verdict(status, "unlogged", "--wait", "60"))
+        victim.kill9()
+        hdfs = InsecureClient(fragile.slave.webhdfs_url, user="lab")
+        hdfs.rename(f"/hbase/WALs/{victim.server_name}", "/lost")
+    finally:
+        fragile.slave.crash(victim)
+    wait_until(lambda: fragile.slave.admin.rows("unlogged") == [], 120, "the region is served again")
+    result = fragile.check(status, "--table", "unlogged", "--wait", "20")
+    assert (result.exit_code, result.codes) == (3, {"slave-changed"}), result
+    compared = fragile.check(status, "--table=unlogged", "--rows", "--master-conf", str(fragile.master.conf_dir))
+    assert compared.exit_code == 1, compared
 
 
 def test_state_table_truncated_while_it_is_read(fragile: Pair) -> None:

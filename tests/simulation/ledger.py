@@ -61,7 +61,11 @@ class Held:
     seq: int
     files: set[str]
     before: Files
-    flushed: int = 0
+    durable: int = 0
+    recorded: int = 0
+    """What had been appended by its server's last flush."""
+    appended: int = 0
+    """`ContentLedger.appended`."""
     closed: int | None = None
     elsewhere: int | None = None
     unseen: int | None = None
@@ -77,7 +81,7 @@ class Held:
 
     def to_json(self) -> str:
         """`Tenure.toJson`."""
-        optional = {"c": self.closed, "m": self.flushed or None, "x": self.elsewhere, "u": self.unseen}
+        optional = {"c": self.closed, "m": self.durable or None, "x": self.elsewhere, "u": self.unseen}
         ends = {"a": {FAMILY: _numbers(self.before)}, "b": {FAMILY: _numbers(files_of(self.files))}}
         known: dict[str, object] = {key: value for key, value in optional.items() if value is not None}
         if self.kept is not None:
@@ -126,6 +130,10 @@ class Region:
     host: Server | None = None
     changed: bool = False
     """Whether its files have changed beside the WAL: the truth."""
+    lost: bool = False
+    """Whether a crash took an entry along that was there at a flush of the trackers: the truth."""
+    robbed: bool = False
+    """Whether a crash took any entry along."""
     touched: bool = False
     """Whether something was done to it beside the WAL, perhaps with the same files as before."""
     kept: int = MANY
@@ -139,8 +147,9 @@ class Region:
 class LedgerWorld:
     """One cluster. Two promises: what changed is named, and what did not is not."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, follows_wals: bool = False) -> None:
         self.now = START_MS
+        self.follows_wals = follows_wals
         self.store = LedgerStore()
         self.servers: list[Server] = []
         self.regions = {name: Region() for name in REGIONS}
@@ -210,6 +219,7 @@ class LedgerWorld:
         region = self.regions[name]
         region.seq += 1
         region.edits, region.edit_seq = region.edits + 1, region.seq
+        self.hosting(name)[1].appended = region.seq
 
     def flush(self, name: str) -> None:
         """A new file, then the marker."""
@@ -220,7 +230,7 @@ class LedgerWorld:
             region.stored_seq = max(region.stored_seq, region.seq)
             flushed, region.edits = region.seq, 0
             self.marker(name, {file}, set())
-            self.hosting(name)[1].flushed = flushed
+            self.hosting(name)[1].durable = flushed
 
     def marker(self, name: str, added: set[str], removed: set[str]) -> None:
         """A flush, compaction or bulk load as the ledger sees it; with a sequence id of its own."""
@@ -248,8 +258,8 @@ class LedgerWorld:
         region.files.add(file)
         self.marker(name, {file}, set())
 
-    def crash(self, server: Server) -> None:
-        """Regions open elsewhere: what was not flushed is replayed and flushed without a marker."""
+    def crash(self, server: Server, *, loses_wals: bool = False) -> None:
+        """Regions open elsewhere: what was not flushed is replayed and flushed without a marker, or lost."""
         server.alive = False
         for name, held in (*server.held.items(), *server.over):
             if not held.ever_stored or held.closed is not None:
@@ -257,7 +267,11 @@ class LedgerWorld:
         self.start()
         for name, region in self.regions.items():
             if region.host is server:
-                if region.edits:
+                if loses_wals:
+                    region.robbed |= region.edits > 0
+                    region.lost |= server.held[name].recorded > region.stored_seq
+                    region.edits, region.edit_seq = 0, 0
+                elif region.edits:
                     region.files.add(self.new_file())
                 region.stored_seq, region.edits = max(region.stored_seq, region.edit_seq), 0
                 self.open(name, self.living()[-1], region.stored_seq + 1)
@@ -308,6 +322,8 @@ class LedgerWorld:
         """`ContentLedger.urgent` or `.dirty`, then what a store does with it."""
         if server.blind:
             return
+        for held in server.held.values() if self.follows_wals and not urgent else ():
+            self.note_appended(held)
         for name, held in (*server.over, *server.held.items()):
             if not held.stored and (not urgent or held.closed is not None or held.urgent):
                 self.store.put([(b"f" + name.encode(), self.cells_of(server, held))], fate)
@@ -315,7 +331,15 @@ class LedgerWorld:
                 held.urgent = False
                 if held.kept is not None and fate == APPLIED:
                     self.regions[name].least = min(self.regions[name].least, held.kept)
+        if fate == APPLIED and not urgent:
+            for held in server.held.values():
+                held.recorded = held.appended
         server.over = [(name, held) for name, held in server.over if not held.stored]
+
+    def note_appended(self, held: Held) -> None:
+        """`ContentLedger.noteAppended`."""
+        if held.appended > held.durable:
+            held.durable, held.stored, held.stamped = held.appended, False, 0
 
     def look(self, server: Server) -> None:
         """`ContentLedger.look`."""
@@ -360,7 +384,7 @@ class LedgerWorld:
         """`TenureJoiner.join`: set first, then written."""
         if (earlier.open, earlier.began_ms) != (held.open, held.began):
             held.open, held.began, held.before = earlier.open, earlier.began_ms, earlier.before[FAMILY]
-            held.elsewhere, held.flushed = earlier.elsewhere_ms, max(held.flushed, earlier.flushed)
+            held.elsewhere, held.durable = earlier.elsewhere_ms, max(held.durable, earlier.durable)
             held.unseen = earlier.unseen_ms
             held.stored, held.stamped = False, 0
         self.store.take_over(key, self.cells_of(server, held), qualifier, version, fate)
@@ -415,15 +439,18 @@ def link(region: str, file: str) -> str:
 _STEPS = ("write",) * 6 + ("flush",) * 4 + ("tick",) * 10 + ("compact", "compact", "load", "move", "move", "move")
 
 
-def play(steps: Sequence[int], *, beside: bool, crashes: bool = True, alters: bool = False) -> LedgerWorld:
+def play(
+    steps: Sequence[int], *, beside: bool, crashes: bool = True, alters: bool = False, loses_wals: bool = False
+) -> LedgerWorld:
     """A world after random steps, settled. A round of the recorder comes after all but a few of the steps.
 
-    In every other world all happens within what clocks may differ by, so that times decide nothing.
+    In every other world all happens within what clocks may differ by, so that times decide nothing. `loses_wals`: the
+    WALs of half of the servers that crash, on a slave, whose trackers follow them.
     """
-    world = LedgerWorld()
+    world = LedgerWorld(follows_wals=loses_wals)
     pauses = (1, 40, 900, 20_000) if steps[0] % 2 else (1, 40, 900)
     rare = (*(("crash",) if crashes else ()), *(("beside", "snapshot", "snapshot") if beside else ()))
-    rare += ("alter", "alter") * alters
+    rare += ("alter", "alter") * alters + ("crash",) * loses_wals
     for number in steps:
         dice = Dice(number)
         world.now += dice.pick(pauses)
@@ -434,7 +461,7 @@ def play(steps: Sequence[int], *, beside: bool, crashes: bool = True, alters: bo
             case "compact" | "move" | "beside" | "alter":
                 getattr(world, step)(name, dice)
             case "crash":
-                world.crash(dice.pick(world.living()))
+                world.crash(dice.pick(world.living()), loses_wals=loses_wals and not dice.below(2))
             case "tick":
                 tick(world, dice)
         if dice.below(4):

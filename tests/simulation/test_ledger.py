@@ -16,11 +16,13 @@ RUNS = 200
 STEPS = 60
 
 
-def runs(*, beside: bool, crashes: bool, alters: bool = False, count: int = RUNS) -> list[LedgerWorld]:
+def runs(
+    *, beside: bool, crashes: bool, alters: bool = False, loses_wals: bool = False, count: int = RUNS
+) -> list[LedgerWorld]:
     """Random worlds, the same in every run."""
     dice = random.Random(7)
     steps = ([dice.getrandbits(62) for _ in range(STEPS)] for _ in range(count))
-    return [play(some, beside=beside, crashes=crashes, alters=alters) for some in steps]
+    return [play(some, beside=beside, crashes=crashes, alters=alters, loses_wals=loses_wals) for some in steps]
 
 
 def false_alarms(worlds: list[LedgerWorld]) -> int:
@@ -103,6 +105,21 @@ def test_a_slaves_table_that_kept_less_before_is_always_named() -> None:
     assert (named, len(quiet) > RUNS // 2) == ([], True)
 
 
+def lost(worlds: list[LedgerWorld]) -> tuple[int, int]:
+    """Regions of a slave of which lost WALs took what was recorded: not named; and all of them."""
+    regions = [(world, name) for world in worlds for name in REGIONS if world.regions[name].lost]
+    return sum(name not in world.named(master=False) for world, name in regions), len(regions)
+
+
+def test_write_ahead_logs_that_a_slave_loses_are_always_named() -> None:
+    """Crashes alone are no alarm."""
+    worlds = runs(beside=False, crashes=True, loses_wals=True)
+    not_named, all_lost = lost(worlds)
+    assert (not_named, all_lost > RUNS // 20) == (0, True)
+    for world in worlds:
+        assert all(world.regions[name].robbed or name in world.unseen for name in world.named(master=False))
+
+
 def test_a_server_without_the_tracker_breaks_custody() -> None:
     """While it has a region; afterwards by what it wrote there, and of a table that it opened first."""
     world, born = LedgerWorld(), "22" * 16
@@ -172,6 +189,7 @@ def broken_rules() -> dict[str, tuple[object, str, Callable[..., object]]]:
         ),
         "what a table kept before": (content, "keeps_more", lambda *_: False),
         "a crash in between": (ledger.LedgerWorld, "is_last", lambda *_: True),
+        "what had been appended": (ledger.LedgerWorld, "note_appended", lambda *_: None),
     }
 
 
@@ -183,6 +201,7 @@ def test_a_rule_that_is_taken_away_is_found(rule: str, monkeypatch: pytest.Monke
     for count in (RUNS // 10, RUNS):  # a few show most of them
         worlds = [run for beside in (True, False) for run in runs(beside=beside, crashes=True, count=count)]
         altered = runs(beside=False, crashes=True, alters=True, count=count)
-        if missed(worlds) + false_alarms(worlds) + kept_less(altered)[0] > 0:
+        robbed = runs(beside=False, crashes=True, loses_wals=True, count=count)
+        if missed(worlds) + false_alarms(worlds) + kept_less(altered)[0] + lost(robbed)[0] > 0:
             return
     pytest.fail("nothing was found")

@@ -90,7 +90,7 @@ def test_tenures_follow_in_time_as_far_as_clocks_tell(back_ms: int, changed_ms: 
         ({}, (Tail(7, 19, 120_000),)),
         ({"closed_ms": 110_000}, ()),
         ({"seq": 19}, ()),
-        ({"flushed": 19}, ()),
+        ({"durable": 19}, ()),
         ({"replicated": ("f",)}, ()),
     ],
     ids=["a crash", "a close", "a marker", "a flush", "a family that is not replicated"],

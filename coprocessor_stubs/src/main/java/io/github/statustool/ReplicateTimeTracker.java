@@ -52,6 +52,7 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
         recorder.health().sinkHookIsMissing();
       }
       RegionServerCoprocessorEnvironment server = (RegionServerCoprocessorEnvironment) env;
+      recorder.observed().content.followWals();
       MarkerObserver.install(server);
       ServerWatch watch = new ServerWatch(server);
       recorder.roles().watchServer(watch);

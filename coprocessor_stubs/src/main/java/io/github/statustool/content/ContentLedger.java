@@ -10,7 +10,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
@@ -39,10 +41,13 @@ public final class ContentLedger {
   private final LongSupplier clock;
   private final TableEvents events;
   private final Queue<Marker> arrived = new ConcurrentLinkedQueue<>();
+  /** By region, the sequence id of the newest entry in the WAL that has cells. */
+  private final Map<String, AtomicLong> appended = new ConcurrentHashMap<>();
   private final Map<String, OpenTenure> open = new HashMap<>();
   /** Tenures that have ended. They are kept until the state table cannot lose them any more. */
   private final List<OpenTenure> over = new ArrayList<>();
   private volatile Function<String, Map<String, Map<String, Boolean>>> files = region -> Map.of();
+  private volatile boolean isOfSlave;
   private long lastTimestamp;
   private boolean isLookedAt;
 
@@ -76,6 +81,34 @@ public final class ContentLedger {
     } finally {
       arrived.add(marker);
     }
+  }
+
+  /** Requires of each region from now on that it opens above what had been appended to it: a slave must keep it all. */
+  public void followWals() {
+    isOfSlave = true;
+  }
+
+  /** Notes an entry that has cells, once it is appended. Called by WAL threads; a region's entries are in one WAL. */
+  public void appended(String region, long seq) {
+    if (isOfSlave) {
+      // A look first: computeIfAbsent may lock.
+      AtomicLong newest = appended.get(region);
+      (newest == null ? appended.computeIfAbsent(region, absent -> new AtomicLong()) : newest).setRelease(seq);
+    }
+  }
+
+  /**
+   * Puts what was appended so far into the tenures; {@link #marked} returns them then. After a flush of the region, such
+   * as that of its close, markers say as much.
+   */
+  public void noteAppended() {
+    readMarkers();
+    appended.forEach((region, seq) -> {
+      OpenTenure tenure = open.get(region);
+      if (tenure != null) {
+        tenure.holds(seq.getAcquire());
+      }
+    });
   }
 
   /** Tenures of regions that are open. */
@@ -220,6 +253,8 @@ public final class ContentLedger {
   private void closed(Marker marker, OpenTenure tenure) {
     tenure.changed(marker, true);
     open.remove(marker.region.getEncodedName());
+    // The region may have opened here again since, and have newer entries.
+    appended.computeIfPresent(marker.region.getEncodedName(), (key, seq) -> seq.getAcquire() > marker.seq ? seq : null);
     end(tenure);
   }
 
@@ -254,7 +289,7 @@ public final class ContentLedger {
     for (FlushDescriptor.StoreFlushDescriptor store : flush.getStoreFlushesList()) {
       tenure.files(store.getFamilyName().toStringUtf8()).add(store.getFlushOutputList());
     }
-    tenure.tenure.flushed = Math.max(tenure.tenure.flushed, flush.getFlushSequenceNumber());
+    tenure.tenure.durable = Math.max(tenure.tenure.durable, flush.getFlushSequenceNumber());
     return true;
   }
 }

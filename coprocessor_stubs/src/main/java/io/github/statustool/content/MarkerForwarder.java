@@ -46,6 +46,11 @@ public final class MarkerForwarder {
     return observed ? writes.of(table.getNameAsString()) : null;
   }
 
+  /** Notes an entry with cells of a region that has {@link #writes}, once it is appended. */
+  public void appended(RegionInfo region, WALKeyImpl key) {
+    ledger.appended(region.getEncodedName(), key.getSequenceId());
+  }
+
   /** @param scopes replication scopes of the families before HBase removed them from the marker; or null */
   public void note(RegionInfo region, WALKeyImpl key, WALEdit edit, NavigableMap<byte[], Integer> scopes)
       throws IOException {

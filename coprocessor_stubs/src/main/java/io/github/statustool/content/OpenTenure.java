@@ -148,6 +148,15 @@ final class OpenTenure {
     touch();
   }
 
+  /** Records that it has entries up to a sequence id, which are durable before this is written. */
+  void holds(long seq) {
+    if (seq > tenure.durable) {
+      tenure.durable = seq;
+      marked = true; // as if this were a marker: its row comes after the heads of its entries, and a sync
+      touch();
+    }
+  }
+
   /** Records that it cannot be extended any more; its row alone is needed. */
   void end(long now) {
     endedAt = now;

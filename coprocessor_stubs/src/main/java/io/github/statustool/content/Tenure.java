@@ -23,8 +23,11 @@ final class Tenure {
   long seq;
   /** Time when it was closed; 0 if it is open, or was until its server crashed. */
   long closed;
-  /** Highest sequence id known to be in a store file. */
-  long flushed;
+  /**
+   * Highest sequence id that the region has to open above, even after a crash: known to be in a store file or, on a
+   * slave, durable in the WAL. HBase opens a region above all that it has replayed.
+   */
+  long durable;
   /** Time when it opened with files of another region that no split or merge explains; otherwise 0. */
   long elsewhere;
   /**
@@ -62,7 +65,7 @@ final class Tenure {
     elsewhere = earlier.elsewhere;
     unseen = earlier.unseen;
     again = Math.max(again, earlier.again);
-    flushed = Math.max(flushed, earlier.flushed);
+    durable = Math.max(durable, earlier.durable);
     kept = kept == null ? earlier.kept : kept;
   }
 
@@ -72,7 +75,7 @@ final class Tenure {
     json.addProperty("t", began);
     json.addProperty("s", seq);
     add(json, "c", closed);
-    add(json, "m", flushed);
+    add(json, "m", durable);
     add(json, "x", elsewhere);
     add(json, "u", unseen);
     add(json, "y", again);
@@ -115,7 +118,7 @@ final class Tenure {
       tenure.began = json.get("t").getAsLong();
       tenure.seq = json.get("s").getAsLong();
       tenure.closed = number(json, "c");
-      tenure.flushed = number(json, "m");
+      tenure.durable = number(json, "m");
       tenure.elsewhere = number(json, "x");
       tenure.unseen = number(json, "u");
       tenure.again = number(json, "y");

@@ -191,6 +191,7 @@ final class Flusher {
     // ASYNC_WAL acknowledges an entry that is still in the ring buffer, where no hook has seen it. Even if no head
     // seems to have changed, this brings all acknowledged ones through the hooks, also the slave's own clients'.
     syncer.sync(roles.walsToSync());
+    observed.content.noteAppended(); // before the heads, as with markers
     Map<String, List<Change>> markers = observed.content.marked();
     return durable(observed.headChanges(), markers);
   }

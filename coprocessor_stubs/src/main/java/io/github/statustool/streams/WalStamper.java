@@ -97,6 +97,7 @@ public final class WalStamper {
       stampedHeads.advance(cells, stampedStreams, key.getSequenceId(), key.getWriteTime());
       // After the head: a WAL's end is clean if all that is counted is durable, and then the heads have to name it all.
       appended.setRelease(appended.getPlain() + 1);
+      markers.appended(region, key);
     } else if (region.isMetaRegion()) {
       lineage.read(edit, key.getWriteTime());
     } else if (edit.isMetaEdit()) {
@@ -104,6 +105,8 @@ public final class WalStamper {
       if (edit.isRegionCloseMarker()) {
         regions.remove(region);
       }
+    } else if (!edit.isReplay() && streams(region).writes != null) {
+      markers.appended(region, key);
     }
   }
 

@@ -184,12 +184,64 @@ class ContentLedgerTest {
     Tenure tenure = only();
     assertEquals(10, tenure.open);
     assertEquals(18, tenure.seq);
-    assertEquals(12, tenure.flushed);
+    assertEquals(12, tenure.durable);
     assertEquals(1018, tenure.closed);
     assertEquals(content(ONE), tenure.before.get("g"));
     assertEquals(content(THREE, "abc_SeqId_15_"), tenure.after.get("g"));
     assertEquals(content("abc_SeqId_15_").sum, tenure.after.get("g").loaded);
     assertEquals(0, tenure.elsewhere);
+  }
+
+  /** Otherwise a slave that loses the WALs of a crashed server would open the region with less, unnoticed. */
+  @Test
+  void aSlavesRegionHasToOpenAboveWhatWasAppendedByTheLastFlush() throws IOException {
+    String name = region.getEncodedName();
+    here.content.followWals();
+    here.open(10, ONE);
+    here.content.appended(name, 12);
+    here.write();
+    assertEquals(0, only().durable, "nobody has asked for it: the entry may not be durable");
+    here.content.noteAppended();
+    here.content.appended(name, 13);
+    assertEquals(Set.of(name), here.content.marked().keySet(), "after its head, and a sync");
+    here.write();
+    assertEquals(12, only().durable);
+    here.content.noteAppended();
+    here.write();
+    here.content.noteAppended();
+    assertTrue(here.pending().isEmpty());
+    here.flush(21, TWO);
+    here.write();
+    assertEquals(20, only().durable);
+  }
+
+  @Test
+  void whatWasAppendedBelongsToTheTenureThatIsOpen() throws IOException {
+    String name = region.getEncodedName();
+    here.content.followWals();
+    here.open(10, ONE);
+    here.content.appended(name, 12);
+    here.close(14);
+    here.content.noteAppended();
+    here.write();
+    assertEquals(0, only().durable, "its files are known, and all that they have");
+    here.open(15, ONE);
+    here.close(17);
+    here.open(18, ONE);
+    here.content.appended(name, 20); // before the recorder reads the close
+    here.content.noteAppended();
+    here.write();
+    assertTrue(stored().stream().anyMatch(tenure -> tenure.open == 18 && tenure.durable == 20));
+  }
+
+  /** What its WALs lost has been shipped, or is missing on the slave; each region would cost a row a flush. */
+  @Test
+  void aMasterDoesNotFollowItsWals() throws IOException {
+    here.open(10, ONE);
+    here.content.appended(region.getEncodedName(), 12);
+    here.content.noteAppended();
+    here.write();
+    assertEquals(0, only().durable);
   }
 
   /** As beyond the bound of lists: without its marker, the load would look like one that a crash has hidden. */
@@ -212,7 +264,7 @@ class ContentLedgerTest {
     here.write();
     assertEquals(content(THREE), only().after.get("g"));
     assertEquals(0, only().after.get("g").loaded);
-    assertEquals(13, only().flushed);
+    assertEquals(13, only().durable);
   }
 
   @Test

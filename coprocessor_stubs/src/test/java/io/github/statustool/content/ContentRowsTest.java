@@ -47,7 +47,7 @@ class ContentRowsTest {
     OpenTenure tenure = new OpenTenure(opened, 3, Map.of("g", List.of(hfile, "other=" + OTHER_REGION + "-" + hfile)),
         false);
     tenure.files("l").add(List.of(hfile + "_SeqId_5_"));
-    tenure.tenure.flushed = 5;
+    tenure.tenure.durable = 5;
     tenure.changed(new Marker(Fixtures.ORIGIN, region, 6, 1006, List.of(), List.of("g")), true);
     rows.add(tenure.change(() -> NOW).row);
     Marker again = new Marker(Fixtures.ORIGIN, region, 8, 1008, List.of(), List.of());

@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.statustool.content.RegionFacts;
+import io.github.statustool.state.Change;
 import io.github.statustool.state.ClusterLists;
 import io.github.statustool.state.Health;
 import io.github.statustool.state.Ids;
@@ -144,6 +145,20 @@ class WalStamperTest {
     assertEquals(Map.of(FamilyCells.id(other), 0L),
         prevsOf(append(Fixtures.key(region, 5, both), Fixtures.edit(other))));
     assertNotEquals(Ids.LOCAL, codec.via());
+  }
+
+  /** On a cluster that is a slave, too. */
+  @Test
+  void allEntriesWithCellsAreNotedForTheLedger() throws IOException {
+    observed.content.followWals();
+    append(Fixtures.key(region, 5, scopes), event(RegionEventDescriptor.EventType.REGION_OPEN));
+    for (WALKeyImpl key : List.of(Fixtures.key(region, 6, scopes), Fixtures.key(region, 7, null))) {
+      append(key, Fixtures.edit(Fixtures.GLOBAL));
+      observed.content.noteAppended();
+      Change tenure = observed.content.marked().get(region.getEncodedName()).get(0);
+      String written = Bytes.toString(tenure.row.columns().get(0).value);
+      assertTrue(written.contains("\"m\":" + key.getSequenceId()), written);
+    }
   }
 
   @Test
@@ -303,9 +318,12 @@ class WalStamperTest {
   }
 
   private WALEdit closeMarker() {
-    RegionEventDescriptor close = ProtobufUtil.toRegionEventDescriptor(
-        RegionEventDescriptor.EventType.REGION_CLOSE, region, 4, ServerName.valueOf(Fixtures.SERVER), new TreeMap<>(Bytes.BYTES_COMPARATOR));
-    return WALEdit.createRegionEventWALEdit(region, close);
+    return event(RegionEventDescriptor.EventType.REGION_CLOSE);
+  }
+
+  private WALEdit event(RegionEventDescriptor.EventType type) {
+    return WALEdit.createRegionEventWALEdit(region, ProtobufUtil.toRegionEventDescriptor(type, region, 4,
+        ServerName.valueOf(Fixtures.SERVER), new TreeMap<>(Bytes.BYTES_COMPARATOR)));
   }
 
   @Test
