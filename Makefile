@@ -42,8 +42,10 @@ $(ARCHIVE): tests/lab/pom.xml tests/lab/warm.py tests/lab/classpath.py | $(VENV)
 	@$(BIN)/python -m tests.lab warm
 
 # Two at once: the Python packages on one side, Maven on the other, which shares its repository with no other Maven.
+# Bytecode: with PYTHONDONTWRITEBYTECODE, as in many images, each command would compile the tool for most of a second.
 setup: ## Install the tool and build the trackers
 	@$(MAKE) --no-print-directory -j 2 kerberos $(ARCHIVE)
+	@$(BIN)/python -m compileall -q status_tool tests bench
 	@$(BIN)/python -m tests.spark_classes
 
 setup-tool: $(VENV)/installed kerberos ## Install the tool alone
