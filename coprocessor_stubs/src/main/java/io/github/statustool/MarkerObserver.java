@@ -4,7 +4,9 @@ import io.github.statustool.content.MarkerForwarder;
 import io.github.statustool.content.MetaLineage;
 import io.github.statustool.content.TableWrites;
 import io.github.statustool.recorder.Recorder;
+import io.github.statustool.server.BareWals;
 import io.github.statustool.server.WalWatch;
+import io.github.statustool.state.Health;
 import io.github.statustool.state.Ids;
 import java.util.Arrays;
 import java.util.List;
@@ -49,28 +51,32 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
   }
 
   /**
-   * Installs this class in a server that has not created its WALs yet. The environment's configuration is read-only, so
-   * the server's own is changed.
+   * Installs this class in a server that has not created its WALs yet, and returns what looks for WALs without it. The
+   * environment's configuration is read-only, so the server's own is changed. Returns null if there is no such server.
    */
-  static void install(RegionServerCoprocessorEnvironment env) {
-    if (env.getOnlineRegions() instanceof HRegionServer) {
-      install(((HRegionServer) env.getOnlineRegions()).getConfiguration());
+  static BareWals install(RegionServerCoprocessorEnvironment env, Health health) {
+    if (!(env.getOnlineRegions() instanceof HRegionServer)) {
+      return null;
     }
+    HRegionServer server = (HRegionServer) env.getOnlineRegions();
+    return BareWals.of(server, install(server.getConfiguration()), health);
   }
 
   /**
    * Adds this class to the WAL coprocessors, unless {@link WriteTimeTracker} is there, which observes the markers
-   * itself.
+   * itself. Returns the one that is there then.
    */
-  static void install(Configuration conf) {
+  static Class<? extends WALCoprocessor> install(Configuration conf) {
     List<String> classes = Arrays.asList(conf.getTrimmedStrings(CoprocessorHost.WAL_COPROCESSOR_CONF_KEY));
     // HBase also takes class|priority|path, so only the beginning is compared.
-    boolean seen = classes.stream().anyMatch(name -> name.startsWith(WriteTimeTracker.class.getName())
-        || name.startsWith(MarkerObserver.class.getName()));
-    if (!seen) {
+    if (classes.stream().anyMatch(name -> name.startsWith(WriteTimeTracker.class.getName()))) {
+      return WriteTimeTracker.class;
+    }
+    if (classes.stream().noneMatch(name -> name.startsWith(MarkerObserver.class.getName()))) {
       String before = classes.isEmpty() ? "" : String.join(",", classes) + ",";
       conf.set(CoprocessorHost.WAL_COPROCESSOR_CONF_KEY, before + MarkerObserver.class.getName());
     }
+    return MarkerObserver.class;
   }
 
   @Override

@@ -53,8 +53,7 @@ public final class ReplicateTimeTracker implements RegionServerCoprocessor, Regi
       }
       RegionServerCoprocessorEnvironment server = (RegionServerCoprocessorEnvironment) env;
       recorder.observed().content.followWals();
-      MarkerObserver.install(server);
-      ServerWatch watch = new ServerWatch(server);
+      ServerWatch watch = new ServerWatch(server, MarkerObserver.install(server, recorder.health()));
       recorder.roles().watchServer(watch);
       recorder.digests().start(new DigestServer(server.getOnlineRegions(), watch::serverName, env.getConfiguration()));
     } catch (Throwable t) {

@@ -51,8 +51,8 @@ final class SharedRecorders {
   }
 
   private static String cluster(Configuration conf) {
-    return conf.get(HConstants.ZOOKEEPER_QUORUM) + "|" + conf.get(HConstants.ZOOKEEPER_CLIENT_PORT) + "|"
-        + conf.get(HConstants.ZOOKEEPER_ZNODE_PARENT);
+    // Not its ZooKeeper: `update_config` may bring another list of servers of the same one, before a further WAL begins.
+    return conf.get(HConstants.HBASE_DIR);
   }
 
   private static Running start(Configuration environment) {
@@ -79,9 +79,7 @@ final class SharedRecorders {
     if (server == null) {
       return null;
     }
-    BareWals bare = new BareWals(server::getWALs, WriteTimeTracker.class, recorder.health());
-    bare.keep(server.getConfiguration());
-    ServerWatch watch = new ServerWatch(server, bare);
+    ServerWatch watch = new ServerWatch(server, BareWals.of(server, WriteTimeTracker.class, recorder.health()));
     recorder.digests().start(new DigestServer(server, watch::serverName, server.getConfiguration()));
     return watch;
   }

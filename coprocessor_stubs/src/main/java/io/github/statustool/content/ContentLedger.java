@@ -41,7 +41,7 @@ public final class ContentLedger {
   private final LongSupplier clock;
   private final TableEvents events;
   private final Queue<Marker> arrived = new ConcurrentLinkedQueue<>();
-  /** By region, the sequence id of the newest entry in the WAL that has cells. */
+  /** By region, the sequence id of the newest entry with cells in the WAL. */
   private final Map<String, AtomicLong> appended = new ConcurrentHashMap<>();
   private final Map<String, OpenTenure> open = new HashMap<>();
   /** Tenures that have ended. They are kept until the state table cannot lose them any more. */
@@ -97,16 +97,20 @@ public final class ContentLedger {
     }
   }
 
-  /**
-   * Puts what was appended so far into the tenures; {@link #marked} returns them then. After a flush of the region, such
-   * as that of its close, markers say as much.
-   */
-  public void noteAppended() {
+  /** Returns the sequence id of the newest entry of each region; nothing unless {@link #followWals} was called. */
+  public Map<String, Long> appended() {
+    Map<String, Long> newest = new HashMap<>();
+    appended.forEach((region, seq) -> newest.put(region, seq.getAcquire()));
+    return newest;
+  }
+
+  /** Records that these entries, which {@link #appended} has returned, are durable; {@link #marked} has them then. */
+  public void areDurable(Map<String, Long> entries) {
     readMarkers();
-    appended.forEach((region, seq) -> {
+    entries.forEach((region, seq) -> {
       OpenTenure tenure = open.get(region);
       if (tenure != null) {
-        tenure.holds(seq.getAcquire());
+        tenure.holds(seq);
       }
     });
   }

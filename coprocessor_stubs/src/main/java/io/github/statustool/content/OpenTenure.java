@@ -148,11 +148,11 @@ final class OpenTenure {
     touch();
   }
 
-  /** Records that it has entries up to a sequence id, which are durable before this is written. */
+  /** Records that the WAL has entries up to a sequence id, for good. */
   void holds(long seq) {
-    if (seq > tenure.durable) {
+    if (seq > Math.max(tenure.durable, openSeq)) { // else it is of a tenure before
       tenure.durable = seq;
-      marked = true; // as if this were a marker: its row comes after the heads of its entries, and a sync
+      marked = true; // like a marker: its row comes after the heads of its entries
       touch();
     }
   }

@@ -31,6 +31,7 @@ final class Barrier {
   /** Tells this tracker's claim of a token from that of another one. */
   private final byte[] id;
   private byte[] claimed;
+  private long claimedAt;
   /** The last token for which the tables were described. */
   private byte[] described;
   private byte[] doorbell;
@@ -74,7 +75,7 @@ final class Barrier {
   void describeTables(StateStore store) throws IOException {
     if (claimed != null && !Arrays.equals(claimed, described)) {
       byte[] token = claimed;
-      store.put(tableRows(store.tables(), token));
+      store.put(tableRows(store.tables(), token, claimedAt));
       described = token;
     }
   }
@@ -107,6 +108,7 @@ final class Barrier {
     StateRow claim = new StateRow(BarrierRow.KEY).add(BarrierRow.CLAIM, mine, StateRow.SERVER_TIME);
     // Before the call: a claim whose outcome is unknown may have succeeded, and no other tracker writes the rows then.
     claimed = token;
+    claimedAt = row.timestamp(BarrierRow.TOKEN);
     // HBase's client repeats a claim whose answer was lost; the repetition fails, although the claim is ours.
     if (!store.putIf(claim, BarrierRow.CLAIM, claimant)
         && !Arrays.equals(mine, store.get(BarrierRow.KEY).value(BarrierRow.CLAIM))) {
@@ -114,12 +116,13 @@ final class Barrier {
     }
   }
 
-  private static List<StateRow> tableRows(Map<String, String> tables, byte[] token) {
+  /** @param issued the timestamp of the token's cell, which only rises: a server's clock may have been ahead before */
+  private static List<StateRow> tableRows(Map<String, String> tables, byte[] token, long issued) {
     List<StateRow> rows = new ArrayList<>(tables.size());
     for (Map.Entry<String, String> table : tables.entrySet()) {
       rows.add(new StateRow(Bytes.toBytes(TableRow.TYPE + table.getKey()))
-          .add(TableRow.DESCRIPTOR, Bytes.toBytes(table.getValue()), StateRow.SERVER_TIME)
-          .add(TableRow.ECHO, token, StateRow.SERVER_TIME));
+          .add(TableRow.DESCRIPTOR, Bytes.toBytes(table.getValue()), issued)
+          .add(TableRow.ECHO, token, issued));
     }
     return rows;
   }

@@ -190,8 +190,12 @@ final class Flusher {
   private List<Change> durable() throws IOException {
     // ASYNC_WAL acknowledges an entry that is still in the ring buffer, where no hook has seen it. Even if no head
     // seems to have changed, this brings all acknowledged ones through the hooks, also the slave's own clients'.
+    Map<String, Long> appended = observed.content.appended();
     syncer.sync(roles.walsToSync());
-    observed.content.noteAppended(); // before the heads, as with markers
+    // A WAL that closes may not have been synced: its server may have been fenced. After a clean stop markers tell.
+    if (roles.areWalsOpen()) {
+      observed.content.areDurable(appended); // before the heads are collected, as with markers
+    }
     Map<String, List<Change>> markers = observed.content.marked();
     return durable(observed.headChanges(), markers);
   }

@@ -8,9 +8,8 @@ import io.github.statustool.state.StateTable.ServerRow;
 import io.github.statustool.state.StoredRow;
 import io.github.statustool.state.TrackerVersion;
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.List;
+import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.util.Bytes;
 
 /**
@@ -21,8 +20,6 @@ final class ServerRole {
   static final char WRITER = 'w';
   static final char REPLICATOR = 'r';
   static final String BOTH = "" + WRITER + REPLICATOR;
-  /** Earlier ones have been overwritten by later ones, if they were stored at all. */
-  private static final int MOST_ATTEMPTS = 100;
 
   /** End of a server, as its row shows it. */
   enum End {
@@ -44,8 +41,8 @@ final class ServerRole {
   private long lastTimestamp;
   /** {@link ServerRow#LAST} of the row as this server knows it to be stored; null: there is none. */
   private byte[] stored;
-  /** The same of rows whose write failed or went to the spool: each may have been stored since. */
-  private final List<byte[]> attempted = new ArrayList<>();
+  /** The highest of those whose write failed or went to the spool: each may have been stored since. */
+  private byte[] attempted = HConstants.EMPTY_BYTE_ARRAY;
   private boolean ended;
 
   ServerRole(char role, String serverName) {
@@ -78,9 +75,9 @@ final class ServerRole {
         return true;
       }
       // A row of ours whose answer was lost, or that was drained from the spool, is no sign of a table that went back.
-      // Any other row is.
+      // A row of before is.
       byte[] found = last(store);
-      if (found != null && isAmong(found, attempted) && isPut(store, change.row, found)) {
+      if (isNewer(found, stored) && !isNewer(found, attempted) && isPut(store, change.row, found)) {
         landed(version, change);
         return true;
       }
@@ -108,22 +105,19 @@ final class ServerRole {
   }
 
   private void mayBeStored(byte[] version) {
-    if (attempted.size() == MOST_ATTEMPTS) {
-      attempted.remove(0);
-    }
-    attempted.add(version);
+    attempted = isNewer(version, attempted) ? version : attempted;
   }
 
   private void landed(byte[] version, Change change) {
     stored = version;
-    attempted.clear();
+    attempted = HConstants.EMPTY_BYTE_ARRAY;
     change.stored();
   }
 
   /** Accepts the row that is there, if any, after the table was found to have gone back. */
   void accept(StoredRow row) {
     stored = row.value(ServerRow.LAST);
-    attempted.clear();
+    attempted = HConstants.EMPTY_BYTE_ARRAY;
   }
 
   private static byte[] version(StateRow row) {
@@ -131,8 +125,9 @@ final class ServerRole {
         .orElseThrow().value;
   }
 
-  private static boolean isAmong(byte[] one, List<byte[]> many) {
-    return many.stream().anyMatch(other -> Arrays.equals(one, other));
+  /** Compares two versions, of which none is the oldest: they only rise, and this server alone writes its row. */
+  private static boolean isNewer(byte[] one, byte[] other) {
+    return one != null && (other == null || Bytes.compareTo(one, other) > 0);
   }
 
   /** Returns true if the row that was written is the final one. */

@@ -137,10 +137,14 @@ public final class ServerRoles {
 
   /** Returns the WALs whose acknowledged entries may not have passed their hooks yet. */
   Collection<ServerComponent> walsToSync() {
-    observedWals.removeIf(ServerComponent::isOver); // all of them have, and it answers no more
     List<ServerComponent> all = new ArrayList<>(wals);
-    all.addAll(observedWals);
+    observedWals.stream().filter(wal -> !wal.isOver()).forEach(all::add); // all of one that is have, and it answers no more
     return all;
+  }
+
+  /** Returns true if no WAL has begun to close. HBase closes them when their server stops. */
+  boolean areWalsOpen() {
+    return Stream.of(wals, observedWals).flatMap(Collection::stream).noneMatch(ServerComponent::isClosing);
   }
 
   /** Returns which roles there are. */

@@ -7,6 +7,7 @@ import java.util.function.Supplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.coprocessor.CoprocessorHost;
 import org.apache.hadoop.hbase.coprocessor.WALCoprocessor;
+import org.apache.hadoop.hbase.regionserver.HRegionServer;
 import org.apache.hadoop.hbase.regionserver.wal.AbstractFSWAL;
 import org.apache.hadoop.hbase.wal.WAL;
 
@@ -22,14 +23,24 @@ public final class BareWals {
   private final Health health;
 
   /** @param wals returns those of the server, once it is online */
-  public BareWals(Supplier<List<WAL>> wals, Class<? extends WALCoprocessor> tracker, Health health) {
+  BareWals(Supplier<List<WAL>> wals, Class<? extends WALCoprocessor> tracker, Health health) {
     this.wals = wals;
     this.tracker = tracker;
     this.health = health;
   }
 
+  /**
+   * Of a server that has loaded its coprocessors, but may not have created its WALs yet. Keeps the tracker in its
+   * configuration.
+   */
+  public static BareWals of(HRegionServer server, Class<? extends WALCoprocessor> tracker, Health health) {
+    BareWals bare = new BareWals(server::getWALs, tracker, health);
+    bare.keep(server.getConfiguration());
+    return bare;
+  }
+
   /** Keeps the tracker in a server's configuration, whatever its site files say later. */
-  public void keep(Configuration conf) {
+  void keep(Configuration conf) {
     String classes = conf.get(CoprocessorHost.WAL_COPROCESSOR_CONF_KEY, "");
     if (classes.contains(tracker.getName())) {
       conf.set(CoprocessorHost.WAL_COPROCESSOR_CONF_KEY, classes); // what is set by a call outlives a reload

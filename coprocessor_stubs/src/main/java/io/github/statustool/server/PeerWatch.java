@@ -24,6 +24,8 @@ import org.slf4j.LoggerFactory;
 final class PeerWatch {
   private static final Logger LOG = LoggerFactory.getLogger(PeerWatch.class);
   private static final long READ_MS = 10_000;
+  /** After an error, which may last for as long as the server runs, as on an HBase version without some method. */
+  private static final long PAUSE_MS = 60_000;
   // Rounds in which a peer is read until it is confirmed: before that, queues settle no crash of this server.
   private static final int EAGER = 20;
 
@@ -84,18 +86,19 @@ final class PeerWatch {
   private final Alarm nextRead;
   private final Map<String, Known> known = new HashMap<>();
   private final Queue<Answer> answers = new ConcurrentLinkedQueue<>();
-  private boolean broken;
+  private final Alarm nextTry;
 
   /** @param connector called at the first look; fails on an HBase version without the classes that it links to */
   PeerWatch(Supplier<Source> connector, LongSupplier clock) {
     this.connector = connector;
     this.clock = clock;
     this.nextRead = new Alarm(clock);
+    this.nextTry = new Alarm(clock);
   }
 
   /** Compares the peers in force with what is known. Never throws. */
   void check() {
-    if (broken) {
+    if (!nextTry.isDue()) {
       return;
     }
     try {
@@ -108,7 +111,7 @@ final class PeerWatch {
     } catch (Throwable t) {
       // Without peers the tool knows less, and reports that.
       LOG.warn("status-tool: cannot watch the replication peers of this server", t);
-      broken = true;
+      nextTry.set(PAUSE_MS);
       known.clear();
     }
   }

@@ -13,6 +13,11 @@ public interface ServerComponent {
   /** Returns true if the component has ended, so that no hook will be called any more. */
   boolean isOver();
 
+  /** Returns true if the component has ended or is about to. */
+  default boolean isClosing() {
+    return isOver();
+  }
+
   /** Waits until everything appended so far is durable. */
   default void sync() throws IOException {}
 

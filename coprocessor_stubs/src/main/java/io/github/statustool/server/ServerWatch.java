@@ -25,11 +25,12 @@ public final class ServerWatch implements ServerComponent {
   private final BareWals bare;
   private PeerWatch peers;
 
-  public ServerWatch(RegionServerCoprocessorEnvironment env) {
-    this(env.getOnlineRegions(), env::getServerName, null);
+  /** @param bare looks at its WALs; null if it has none to look at */
+  public ServerWatch(RegionServerCoprocessorEnvironment env, BareWals bare) {
+    this(env.getOnlineRegions(), env::getServerName, bare);
   }
 
-  /** @param bare looks at the WALs of a server that was found by one with the tracker */
+  /** Of a server that was found by its WAL. */
   public ServerWatch(HRegionServer server, BareWals bare) {
     this(server, server::getServerName, bare);
   }

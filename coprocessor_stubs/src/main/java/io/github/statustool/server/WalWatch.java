@@ -137,6 +137,11 @@ public final class WalWatch implements WALActionsListener, ServerComponent {
   }
 
   @Override
+  public boolean isClosing() {
+    return closing;
+  }
+
+  @Override
   public void logCloseRequested() {
     closing = true;
     onClose.run();

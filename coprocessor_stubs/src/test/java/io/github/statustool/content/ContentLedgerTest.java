@@ -201,14 +201,15 @@ class ContentLedgerTest {
     here.content.appended(name, 12);
     here.write();
     assertEquals(0, only().durable, "nobody has asked for it: the entry may not be durable");
-    here.content.noteAppended();
+    here.content.areDurable(Map.of(name, 12L));
     here.content.appended(name, 13);
-    assertEquals(Set.of(name), here.content.marked().keySet(), "after its head, and a sync");
+    assertEquals(Set.of(name), here.content.marked().keySet(), "after its head");
     here.write();
     assertEquals(12, only().durable);
-    here.content.noteAppended();
+    here.content.areDurable(here.content.appended());
     here.write();
-    here.content.noteAppended();
+    assertEquals(13, only().durable);
+    here.content.areDurable(here.content.appended());
     assertTrue(here.pending().isEmpty());
     here.flush(21, TWO);
     here.write();
@@ -222,16 +223,21 @@ class ContentLedgerTest {
     here.open(10, ONE);
     here.content.appended(name, 12);
     here.close(14);
-    here.content.noteAppended();
+    here.content.areDurable(here.content.appended());
     here.write();
     assertEquals(0, only().durable, "its files are known, and all that they have");
     here.open(15, ONE);
-    here.close(17);
-    here.open(18, ONE);
-    here.content.appended(name, 20); // before the recorder reads the close
-    here.content.noteAppended();
+    here.content.appended(name, 17);
+    Map<String, Long> before = here.content.appended();
+    here.close(18);
+    here.open(19, ONE);
+    here.content.appended(name, 21); // before the recorder reads the close
+    here.content.areDurable(before);
     here.write();
-    assertTrue(stored().stream().anyMatch(tenure -> tenure.open == 18 && tenure.durable == 20));
+    assertTrue(stored().stream().allMatch(tenure -> tenure.durable == 0), "17 is not of the tenure that is open");
+    here.content.areDurable(here.content.appended());
+    here.write();
+    assertTrue(stored().stream().anyMatch(tenure -> tenure.open == 19 && tenure.durable == 21));
   }
 
   /** What its WALs lost has been shipped, or is missing on the slave; each region would cost a row a flush. */
@@ -239,9 +245,7 @@ class ContentLedgerTest {
   void aMasterDoesNotFollowItsWals() throws IOException {
     here.open(10, ONE);
     here.content.appended(region.getEncodedName(), 12);
-    here.content.noteAppended();
-    here.write();
-    assertEquals(0, only().durable);
+    assertTrue(here.content.appended().isEmpty());
   }
 
   /** As beyond the bound of lists: without its marker, the load would look like one that a crash has hidden. */

@@ -78,6 +78,7 @@ class RecorderTest {
   private static final class FakeWatch implements ServerComponent {
     private String name = Fixtures.SERVER;
     private boolean over;
+    private boolean closing;
     private boolean broken;
     private boolean torn;
     private Runnable inRingBuffer = () -> { };
@@ -109,6 +110,11 @@ class RecorderTest {
     @Override
     public boolean isOver() {
       return over;
+    }
+
+    @Override
+    public boolean isClosing() {
+      return closing || over;
     }
 
     @Override
@@ -270,6 +276,8 @@ class RecorderTest {
     assertArrayEquals(TOKEN, store.value(replicatorRow, ServerRow.ECHO));
     assertEquals(clock.get(), store.number(writerRow, ServerRow.READ_MS));
     assertArrayEquals(TOKEN, store.value(Bytes.toBytes("tns:t"), TableRow.ECHO));
+    assertEquals(store.get(BarrierRow.KEY).timestamp(BarrierRow.TOKEN),
+        store.get(Bytes.toBytes("tns:t")).timestamp(TableRow.ECHO), "no server's clock hides it");
   }
 
   @Test
@@ -756,6 +764,22 @@ class RecorderTest {
     tick(30_000);
     store.answerLost = true;
     tick(20_000);
+    tick(10_000);
+    assertNull(store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
+    assertEquals(clock.get(), store.number(writerRow, ServerRow.FLUSHED_MS));
+  }
+
+  /** The server with the region of these rows stored it, and died; nobody serves the region for a while. */
+  @Test
+  void aRowWhoseAnswerWasLostIsRememberedHoweverManyAttemptsFollow() {
+    tick(30_000);
+    store.answerLost = true;
+    tick(20_000);
+    store.away = ServerRow.TYPE;
+    for (int i = 0; i < 200; i++) {
+      tick(10_000);
+    }
+    store.away = 0;
     tick(10_000);
     assertNull(store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
     assertEquals(clock.get(), store.number(writerRow, ServerRow.FLUSHED_MS));
@@ -1426,15 +1450,22 @@ class RecorderTest {
     recorder.observed().content.followWals();
     mark(event(EventType.REGION_OPEN));
     tick(1_000);
-    observed.inRingBuffer = () -> recorder.observed().content.appended(region.getEncodedName(), 77);
+    recorder.observed().content.appended(region.getEncodedName(), 77);
+    observed.inRingBuffer = () -> recorder.observed().content.appended(region.getEncodedName(), 78);
     issue(TOKEN);
     tick(1_000);
     assertArrayEquals(TOKEN, store.value(replicatorRow, ServerRow.ECHO));
-    assertTrue(contentSays("\"m\":77"));
-    recorder.observed().content.appended(region.getEncodedName(), 78);
+    assertTrue(contentSays("\"m\":77"), "the sync may not have covered what came during it");
     observed.broken = true;
     issue(OTHER_TOKEN);
     tick(1_000);
+    assertFalse(contentSays("\"m\":78"));
+    observed.broken = false;
+    observed.closing = true; // its server was fenced
+    tick(5_000);
+    observed.over = true;
+    tick(20_000);
+    assertArrayEquals(OTHER_TOKEN, store.value(replicatorRow, ServerRow.ECHO));
     assertFalse(contentSays("\"m\":78"));
   }
 

@@ -130,12 +130,14 @@ class PeerWatchTest {
   }
 
   @Test
-  void aRegionServerThatCannotBeWatchedIsLeftAlone() {
+  void aRegionServerThatCannotBeWatchedIsLeftAloneForAMinute() {
     source.inForce.put("1", new Object());
     lookTwice();
     source.broken = true;
     watch.check();
-    source.broken = false;
+    source.broken = false; // it had no memory, perhaps
     assertEquals("{}", lookTwice());
+    clock.addAndGet(60_000);
+    assertEquals("{\"1\":[70,0,0,1080000,5]}", lookTwice());
   }
 }
