@@ -14,6 +14,7 @@ from typing import Any
 from status_tool.printable import counted, few, iso
 from status_tool.rules.descriptors import is_retention, keeps_more, retention_of
 from status_tool.rules.origins import is_writer
+from status_tool.rules.segments import latest
 from status_tool.vocabulary.details import (
     fits,
     is_number,
@@ -70,6 +71,11 @@ class Seen:
     """When clients of the slave itself wrote to it; 0: never."""
     covered_ms: int | None = None
     """Until when a region server of the slave ran without the replicate-time tracker; None: never, or not known."""
+
+    def latest_ms(self) -> int:
+        """Return the time of the latest event, 0 without any."""
+        times = (getattr(self, name) for name in _MOMENTS)
+        return latest(*times, *self.dropped_ms.values()) or 0
 
 
 NOTHING_SEEN = Seen()
@@ -137,6 +143,23 @@ def kept_of(detail: Any) -> KeptBaseline | None:
 def seen_of(detail: Mapping[str, Any]) -> Seen:
     """Read the JSON."""
     return Seen(dropped_ms=detail.get("dropped_ms") or {}, **{name: detail.get(name) for name in _MOMENTS})
+
+
+def lasting(kept: Mapping[str, KeptBaseline], now_ms: int) -> tuple[dict[str, KeptBaseline], list[str]]:
+    """Return those that a later event would end, and notices on the others.
+
+    The event seen last may lie in the future, as a server's clock was ahead: it hides what happens until then.
+    """
+    ahead = {table: one for table, one in kept.items() if one.seen.latest_ms() > now_ms + SKEW_MS}
+    notices = []
+    if ahead:
+        until = iso(max(one.seen.latest_ms() for one in ahead.values()))
+        notices = [
+            f"nothing is kept of {counted(len(ahead), 'table')} ({few(sorted(ahead), MOST_NAMES)}): the slave's"
+            f" trackers saw an event there at {until}, in the future; a region server's clock was ahead. What happens"
+            " until then would go unnoticed: check again after that time"
+        ]
+    return {table: one for table, one in kept.items() if table not in ahead}, notices
 
 
 def told(kept: Mapping[str, KeptBaseline], undo: str = "; --forget TABLE takes it back") -> Iterator[str]:

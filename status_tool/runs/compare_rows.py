@@ -32,14 +32,14 @@ from status_tool.errors import ConnectionFailed, StatusFileError, StatusToolErro
 from status_tool.gather.measured_queues import Measured, measure
 from status_tool.gather.queue_backlog import has_shipped, standing
 from status_tool.printable import counted, iso, printable_key
-from status_tool.rules.kept_proofs import KeptBaseline, proven_until, seen_of, shown_by
+from status_tool.rules.kept_proofs import KeptBaseline, lasting, proven_until, seen_of, shown_by
 from status_tool.rules.server_settings import peers_elsewhere
 from status_tool.runs.file_digests import FiledTable, compare_with_file, equal_to_file, filed_tables
 from status_tool.runs.question import Question
 from status_tool.runs.write import Say
 from status_tool.sources import meta
 from status_tool.sources.meta import HostedRegion
-from status_tool.sources.state_table import StateTable
+from status_tool.sources.state_table import StateTable, now_ms
 from status_tool.vocabulary.codes import RUNS, STREAM_CODES
 from status_tool.vocabulary.details import object_in
 from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
@@ -404,24 +404,26 @@ def _recorded(
     shown: Callable[[str], Mapping[str, Sequence[int]]],
 ) -> RowProofs:
     """Record the proofs of tables that streams left in doubt, with a notice: later runs need not compare them again."""
-    lasting = sorted(proofs.equal & set(tables_in_doubt(question, outcome, every=False)))
-    if not lasting:
-        return proofs
-    proofs = replace(proofs, notices=(*proofs.notices, kept_words(lasting, until_ms, question.master)))
-    if until_ms is None:
-        return proofs
-    kept = {
-        table: _kept(results[table], until_ms, outcome.seen[table], shown(table))
-        for table in lasting
-        if table in outcome.seen
-    }
-    StateTable(slave.thrift(), slave.state_table).record_kept(question.master.cluster_id, kept)
-    return proofs
+    proven = sorted(proofs.equal & set(tables_in_doubt(question, outcome, every=False)))
+    notices: list[str] = []
+    if until_ms is not None:
+        found = {
+            table: _kept(results[table], until_ms, outcome.seen[table], shown(table))
+            for table in proven
+            if table in outcome.seen
+        }
+        kept, notices = lasting(found, now_ms())
+        proven = [table for table in proven if table in kept or table not in found]
+        records = {table: one.to_json() for table, one in kept.items()}
+        StateTable(slave.thrift(), slave.state_table).record_kept(question.master.cluster_id, records)
+    if proven:
+        notices.append(kept_words(proven, until_ms, question.master))
+    return replace(proofs, notices=(*proofs.notices, *notices))
 
 
-def _kept(result: Result, until_ms: int, seen: Mapping[str, Any], shown: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+def _kept(result: Result, until_ms: int, seen: Mapping[str, Any], shown: Mapping[str, Sequence[int]]) -> KeptBaseline:
     compared = {family: kept for family, kept in shown.items() if family in result.families}
-    return KeptBaseline(until_ms, frozenset(result.families), seen_of(seen), shown=compared).to_json()
+    return KeptBaseline(until_ms, frozenset(result.families), seen_of(seen), shown=compared)
 
 
 def kept_words(tables: Sequence[str], until_ms: int | None, master: Header) -> str:

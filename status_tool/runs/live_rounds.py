@@ -22,7 +22,7 @@ from status_tool.digests.counted import rows_shown
 from status_tool.errors import ConnectionFailed
 from status_tool.gather.snapshot import Snapshot, snapshot
 from status_tool.report.progress import Progress
-from status_tool.rules.kept_proofs import kept_of, told
+from status_tool.rules.kept_proofs import kept_of, lasting, told
 from status_tool.runs.answer import Comparison, Last, always
 from status_tool.runs.check import Check, session_of
 from status_tool.runs.compare_rows import RowComparison
@@ -32,7 +32,7 @@ from status_tool.runs.sampling import Repeated, disprove, repeating
 from status_tool.runs.slave_side import Scratch, read_here, segments_now, slave_request, slave_rows
 from status_tool.runs.write import Say
 from status_tool.sources.hdfs_files import HdfsSource
-from status_tool.sources.state_table import StateTable
+from status_tool.sources.state_table import StateTable, now_ms
 from status_tool.vocabulary.findings import NO_PROOFS, RowProofs
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.verdicts import Status, Verdict
@@ -136,8 +136,9 @@ class LiveRounds:
         while True:
             outcome = self._answer(spark, sides, by_streams, partial(self._is_last, sides))
             if self.check.records_words:
-                # The next round reads the record back and accepts nothing anew, so nothing is told twice.
-                self.told += record_words(self.settings, outcome, self.say)
+                # The next round reads the record back and accepts nothing anew, but for what cannot be kept.
+                recorded = record_words(self.settings, outcome, self.say)
+                self.told += [line for line in recorded if line not in self.told]
             self.master.round_done(outcome, sides.look, self.deadline - time.monotonic())
             if outcome.is_last:
                 break
@@ -293,9 +294,11 @@ def record_words(settings: Settings, outcome: Outcome, say: Say) -> list[str]:
     """Record what the outcome accepts on the operator's word (`--since`); return what was recorded, in words."""
     if not outcome.accepts:
         return []
-    StateTable(settings.thrift(), settings.state_table).record_kept(outcome.master_cluster_id, outcome.accepts)
-    kept = {table: one for table, detail in outcome.accepts.items() if (one := kept_of(detail)) is not None}
-    return _said([f"recorded: {line}" for line in told(kept)], say)
+    accepted = {table: one for table, detail in outcome.accepts.items() if (one := kept_of(detail)) is not None}
+    kept, notices = lasting(accepted, now_ms())
+    words = {table: one.to_json() for table, one in kept.items()}
+    StateTable(settings.thrift(), settings.state_table).record_kept(outcome.master_cluster_id, words)
+    return _said([*(f"recorded: {line}" for line in told(kept)), *notices], say)
 
 
 def _said(lines: list[str], say: Say) -> list[str]:

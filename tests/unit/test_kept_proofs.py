@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
 
@@ -18,6 +19,7 @@ from status_tool.rules.kept_proofs import (
     Seen,
     baseline_with,
     kept_of,
+    lasting,
     proven_until,
     servers_since,
     told_by_master,
@@ -25,6 +27,7 @@ from status_tool.rules.kept_proofs import (
 from status_tool.runs.live_rounds import forget_tables, record_words
 from status_tool.sources import state_table
 from status_tool.sources.state_table import StateTable
+from status_tool.vocabulary.header import SKEW_MS
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.scope import Baseline
 
@@ -60,6 +63,27 @@ def test_servers_are_accepted_only_by_proofs_of_every_table() -> None:
     assert servers_since(Baseline(), [], {}) is None
     both = {"a": PROOF, "b": KeptBaseline(3_000, frozenset({"f"}), NOTHING_SEEN)}
     assert servers_since(Baseline(500), ["a", "b"], both) == 1_000, "the earliest of them"
+
+
+def test_nothing_is_kept_that_an_event_of_a_clock_that_was_ahead_would_outlive() -> None:
+    """Its time hides all that happens until then, by whatever server: no other value would end the record."""
+    now = 1_700_000_000_000
+    for ahead in (Seen(own_ms=now + SKEW_MS + 1), Seen(dropped_ms={"f": now + SKEW_MS + 1})):
+        kept, (notice,) = lasting({"a": PROOF, "b": replace(PROOF, seen=ahead)}, now)
+        assert kept == {"a": PROOF}
+        assert "nothing is kept of 1 table (b)" in notice
+        assert "check again after that time" in notice
+    within = replace(PROOF, seen=Seen(own_ms=now + SKEW_MS))
+    assert lasting({"a": within}, now) == ({"a": within}, [])
+
+
+def test_a_word_is_not_recorded_while_a_clock_that_was_ahead_hides_what_follows(stored: Stored) -> None:
+    settings = cast(Settings, SimpleNamespace(thrift=lambda: None, state_table="replicationstate"))
+    ahead = replace(PROOF, by=BY_WORD, seen=Seen(written_ms=state_table.now_ms() + 3_600_000)).to_json()
+    outcome = Outcome(None, None, (), 0, master_cluster_id="m", accepts={"a": ahead})
+    (line,) = record_words(settings, outcome, lambda _: None)
+    assert "nothing is kept of 1 table (a)" in line
+    assert stored.rows == {}
 
 
 class Stored:
