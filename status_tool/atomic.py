@@ -28,6 +28,9 @@ _BUFFER_BYTES = 1 << 20
 written: list[str] = []
 """The files that the running command line has put in their places."""
 
+changed: set[str] = set()
+"""The tables of HBase that it may have changed for good."""
+
 _asked_mode: int | None = None
 
 

@@ -50,6 +50,7 @@ BUSY_S = 12.0
 PROGRESS = re.compile(r"status-tool: (.*, [0-9.]+ s|no shutdown time was recorded: .*|HDFS: / checked; .*)")
 """A step that takes long on a busy machine is told; so are the notes of `run -m`, which comes to its end then."""
 INTERRUPTED = "status-tool: interrupted; nothing was written"
+CHANGED = re.compile(r"status-tool: interrupted(; table \S+ may have been changed already: run the command again)?")
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def _judged(code: int, shot: Shot, stdout: str, stderr: str, made: set[str], lef
         return "wrong", f"said that nothing was written, and wrote {made}"
     if code in (0, 1, 3) and stdout and not lines:
         return "had ended", ""
-    if code == 128 + shot.number and lines in ([INTERRUPTED], ["status-tool: interrupted"]):
+    if code == 128 + shot.number and (lines == [INTERRUPTED] or CHANGED.fullmatch("\n".join(lines))):
         return str(code), ""
     is_early = (code == -shot.number and not stderr) or "init_import_site" in stderr or _is_in_first_import(stderr)
     if is_early and not stdout and shot.after_s < 1:

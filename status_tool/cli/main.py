@@ -18,7 +18,7 @@ from typer.exceptions import Abort, TyperException
 from typer.main import get_command
 
 from status_tool import __version__
-from status_tool.atomic import written
+from status_tool.atomic import changed, written
 from status_tool.cli.defaults import ConfiguredCommand, RunCommand, default_map, read_defaults
 from status_tool.cli.lost import lost
 from status_tool.cli.paths import paths
@@ -121,6 +121,7 @@ def main(arguments: list[str]) -> int:
     complaints.clear()
     received.clear()
     written.clear()
+    changed.clear()
     try:
         exit_code = _main(arguments)
         ignore_signals()

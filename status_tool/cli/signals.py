@@ -100,9 +100,16 @@ def end_soon(last_words: Callable[[], object]) -> None:
 
 
 def interruption() -> str:
-    """Return the message for a run that a signal ended. A file may be complete by then, as with a service's rounds."""
-    from status_tool.atomic import written  # not at the top: this module is there before everything that takes time
+    """Return the message for a run that a signal ended.
 
+    A file may be complete by then, or a table changed, as in a service's rounds.
+    """
+    # Not at the top: this module is there before everything that takes time.
+    from status_tool.atomic import changed, written
+
+    if changed and _last_words is None:
+        tables = " and ".join(sorted(changed))
+        return f"interrupted; table {tables} may have been changed already: run the command again"
     return "interrupted" if written or _last_words is not None else INTERRUPTED
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import happybase
 
+from status_tool.atomic import changed
 from status_tool.clients.config import ThriftEndpoint
 from status_tool.clients.thrift import connection
 from status_tool.errors import ConfigurationError
@@ -24,6 +25,13 @@ class NamedTable(ABC):
     def _open(self) -> Iterator[happybase.Table]:
         with connection(self.endpoint) as client:
             yield client.table(self.name)
+
+    @contextmanager
+    def _change(self) -> Iterator[happybase.Table]:
+        """Open the table for changes that stay: an interruption no longer says that nothing was written."""
+        with self._open() as table:
+            changed.add(self.name)
+            yield table
 
     def require(self) -> None:
         """Raise `ConfigurationError` unless the table can be used."""

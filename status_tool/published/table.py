@@ -108,7 +108,7 @@ class PublishedTable(NamedTable):
         Returns how many bytes were put.
         """
         count = 0
-        with self._open() as table:
+        with self._change() as table:
             for part, content in zip(closing.parts, contents, strict=True):
                 if not sent.has(part):
                     # Before the put, so that the part never counts as younger than its cell, which expires.

@@ -197,21 +197,22 @@ class _Pruner:
         leading = [one for one in parsed if leads_to(one, *here)] or [choose_peer(parsed, *here, None)]
         gone_ms = barrier_ms - self.request.gone_for_ms
         over = {row["origin"] for row in file.rows_of("server") if is_over(row, leading, gone_ms)}
-        noted = self.request.dry_run
+        noted = False
         for digit in HEX:
             stored = self._scan("s", digit)
             applied = {key: one for key, cells in stored.items() for one in _applied(key, cells)}
             heads = {key_of(row) for row in _rows(file, "stream", digit)}
             going = {one.key for one in prunable_segments(applied.values(), heads, over)}
             self.pruned.count("segments", len(applied), len(going))
-            if going and not noted:
+            if not going or self.request.dry_run:
+                continue
+            if not noted:
                 self.state.note_pruned_by(file.header.cluster_id, barrier_ms)
                 # Once is enough: a run that begins later reads the barrier above, and refuses a FILE that needs what
                 # goes.
                 self.state.mark_pruned({})
                 noted = True
-            if not self.request.dry_run:
-                self.state.delete((key, _newest(stored[key])) for key, one in applied.items() if one.key in going)
+            self.state.delete((key, _newest(stored[key])) for key, one in applied.items() if one.key in going)
 
     def _servers(self, peers: Sequence[PeerFacts], with_segments: set[int] | None) -> None:
         """Prune rows of servers that nothing refers to.

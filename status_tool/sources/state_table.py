@@ -534,7 +534,7 @@ class StateTable(NamedTable):
     def record_settled(self, row: Mapping[str, Any], peer: str, proof: Mapping[str, Any]) -> None:
         """Record that the queues of a peer settled a crashed server, with its name: no row is nameless."""
         key = codec.server_key(row["origin"], WRITER)
-        with self._open() as table:
+        with self._change() as table:
             named = {column(ServerRow.NAME): row["server"].encode()}
             table.put(key, {**named, column(ServerRow.SETTLED + peer.encode()): json.dumps(proof).encode()})
 
@@ -544,7 +544,7 @@ class StateTable(NamedTable):
         A time is also its cell's timestamp, so that the latest stays. Then the pruning is announced, so that a run that
         has read the marks before notices it.
         """
-        with self._open() as table:
+        with self._change() as table:
             for (name, ids), until_ms in marks.items():
                 cell = {column(PrunedRow.WRITTEN_MS + ids): until_ms.to_bytes(8, "big")}
                 table.put(PrunedRow.TYPE.encode() + name.encode(), cell, timestamp=until_ms)
@@ -557,7 +557,7 @@ class StateTable(NamedTable):
         A cell is newer than the one that it replaces, whatever the clocks of the hosts that write them show.
         """
         name = column(ProvenRow.PROVEN + master_id.encode())
-        with self._open() as rows:
+        with self._change() as rows:
             for table, one in kept.items():
                 key = ProvenRow.TYPE.encode() + table.encode()
                 stored = rows.row(key, [name], include_timestamp=True).get(name)
@@ -572,24 +572,24 @@ class StateTable(NamedTable):
 
     def note_pruned_by(self, cluster_id: str, barrier_ms: int) -> None:
         """Record the barrier before segments are deleted: FILEs of that master with an earlier one may need them."""
-        with self._open() as table:
+        with self._change() as table:
             cell = {column(ToolRow.PRUNED_BY + cluster_id.encode()): barrier_ms.to_bytes(8, "big")}
             table.put(ToolRow.KEY, cell, timestamp=barrier_ms)
 
     def delete(self, rows: Iterable[tuple[bytes, int]]) -> None:
         """Delete rows up to the timestamp that was read: newer cells survive."""
-        with connection(self.endpoint) as client:
+        with self._change() as table:
             for key, newest in rows:
-                client.client.deleteAllRowTs(self.name.encode(), key, newest, {})
+                table.connection.client.deleteAllRowTs(self.name.encode(), key, newest, {})
 
     def record_shutdown(self, moment_ms: int) -> None:
         """Record when the application stopped writing."""
-        with self._open() as table:
+        with self._change() as table:
             table.put(ToolRow.KEY, {column(ToolRow.SHUTDOWN_MS): moment_ms.to_bytes(8, "big")})
 
     def clear_shutdown(self) -> None:
         """Delete the recorded shutdown time."""
-        with self._open() as table:
+        with self._change() as table:
             table.delete(ToolRow.KEY, [column(ToolRow.SHUTDOWN_MS)])
 
     def shutdown_ms(self) -> int | None:

@@ -9,14 +9,19 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from status_tool.atomic import atomic_write
 from status_tool.cli import signals
+from status_tool.clients import named_table
+from status_tool.clients.config import ThriftEndpoint
 from status_tool.errors import ConfigurationError
+from status_tool.sources.state_table import StateTable
 from status_tool.spark import jvm
 from tests.pair import REPOSITORY, tool_here
 from tests.signals import fired, shots
@@ -77,6 +82,32 @@ def test_what_was_written_before_a_signal_is_not_denied(tmp_path: Path, monkeypa
     monkeypatch.setattr("status_tool.cli.run.check_options", ended)
     result = tool_here("run", "-d")
     assert (result.exit_code, result.stderr) == (130, "status-tool: interrupted\n")
+
+
+def test_a_table_that_was_changed_before_a_signal_is_not_denied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by a `prune` between two deletes: rows are gone, and running it again completes it."""
+
+    def deleted(_table: bytes, key: bytes, *_: object) -> None:
+        if key == b"second":
+            raise KeyboardInterrupt
+
+    def ended(*_: object) -> None:
+        state = StateTable(ThriftEndpoint("localhost", 9090), "ns:state")
+        state.delete((key, 1) for key in (b"first", b"second"))
+
+    table = SimpleNamespace(connection=SimpleNamespace(client=SimpleNamespace(deleteAllRowTs=deleted)))
+    client = SimpleNamespace(table=lambda _: table)
+    monkeypatch.setattr(named_table, "connection", lambda _: nullcontext(client))
+    monkeypatch.setattr("status_tool.cli.run.check_options", ended)
+    said = "status-tool: interrupted; table ns:state may have been changed already: run the command again\n"
+    result = tool_here("run", "-d")
+    assert (result.exit_code, result.stderr) == (130, said)
+    monkeypatch.setattr("status_tool.cli.run.check_options", _interrupted)
+    assert "nothing was written" in tool_here("run", "-d").stderr
+
+
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def test_a_signal_while_a_file_is_created_leaves_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
