@@ -112,9 +112,6 @@ class LiveRounds:
 
     def run(self) -> Outcome:
         """Check until complete, until no change is possible, or until the deadline; return the last outcome."""
-        master_id = self.master.file.header.cluster_id
-        # Before the slave is read: what is forgotten must not vouch in this run.
-        self.told += forget_tables(self.settings, self.check.scope.forgotten, master_id, self.say)
         with (
             ThreadPoolExecutor(1) as pool,
             no_process_left(),
@@ -166,6 +163,12 @@ class LiveRounds:
         slave = snapshot(self.settings, slave_request(self.master.file, self.check), self.say)
         # Two sides that cannot be compared are refused before files are read, which may take hours.
         question = question_in(look.side, SideFacts(slave.header, slave.rows), self.check)
+        if self.check.scope.forgotten and not self.told:
+            # Not before it is known that this is the slave that is meant, and FILE its master's.
+            master_id = look.side.header.cluster_id
+            self.told += forget_tables(self.settings, self.check.scope.forgotten, master_id, self.say)
+            # What is forgotten must not vouch in this run.
+            return self._read()
         read_here(slave, self.say, self.scratch)
         return Both(look, slave, question)
 

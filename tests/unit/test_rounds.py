@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 from status_tool.digests.keys import Interval, TableRange
-from status_tool.errors import ConnectionFailed
+from status_tool.errors import ConnectionFailed, UsageError
 from status_tool.gather.snapshot import Request, Snapshot
 from status_tool.runs import live_rounds, slave_side
 from status_tool.runs.answer import Last
@@ -155,6 +155,30 @@ def test_the_slave_keeps_the_word_of_a_check_that_is_to_last(is_kept: bool, monk
     check = Check(Path("f"), Scope(), records_words=is_kept)
     outcome = live_rounds.LiveRounds(NO_SETTINGS, check, master, math.inf, lambda _: None, scratch).run()
     assert outcome.notices == ("recorded",) * is_kept
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_nothing_is_forgotten_before_the_sides_are_known_to_fit(fits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With another slave's --conf-dir, that one lost its proofs. Then it is read anew: they must not vouch."""
+    seen = Rounds(monkeypatch, COMPLETE)
+
+    def forgotten(_: Any, tables: frozenset[str], master_id: str, __: Any) -> list[str]:
+        seen.done.append(f"forget {', '.join(tables)} of {master_id}")
+        return ["forgotten"]
+
+    def refused(*_: Any) -> None:
+        raise UsageError("no peer leads there")
+
+    monkeypatch.setattr(live_rounds, "forget_tables", forgotten)
+    if not fits:
+        monkeypatch.setattr(live_rounds, "question_in", refused)
+    check, scratch = Check(Path("f"), Scope(forgotten=frozenset({"t"}))), Scratch(Path("/nowhere"), None)
+    rounds = live_rounds.LiveRounds(NO_SETTINGS, check, Watched(seen), math.inf, lambda _: None, scratch)
+    with nullcontext() if fits else pytest.raises(UsageError):
+        assert rounds.run().notices == ("forgotten",)
+    asked = ["master", "slave", "question"]
+    once = [*asked, "forget t of m", *asked, "files", "reported complete"]
+    assert seen.done == (once if fits else ["master", "slave"])
 
 
 @pytest.mark.parametrize(
