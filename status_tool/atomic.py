@@ -73,6 +73,19 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     return target
 
 
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """Check that `make_folder` may create a folder, or that files may be written in it, without creating anything.
+
+    Raises `OutputError` where it is plain beforehand that they cannot.
+    """
+    real = Path(os.path.realpath(path))
+    nearest = next(one for one in (real, *real.parents) if os.path.lexists(one))
+    if not nearest.is_dir():
+        raise OutputError(f"cannot write into {safe(str(path))}: {safe(str(nearest))} is not a folder")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise OutputError(f"cannot write into {safe(str(path))}: no permission to write in {safe(str(nearest))}")
+
+
 def make_folder(path: str | os.PathLike[str]) -> None:
     """Create a folder for files of its owner, unless it is there. Raises `OutputError`."""
     try:

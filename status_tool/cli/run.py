@@ -12,7 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from status_tool.atomic import check_targets, file_mode
+from status_tool.atomic import check_folder, check_targets, file_mode
 from status_tool.cli.defaults import from_file
 from status_tool.cli.failures import failure_in_metrics
 from status_tool.cli.modes import check_options, given_of
@@ -258,6 +258,8 @@ def asked_of(values: Mapping[str, Any]) -> AskedRun:
     _refuse(mode, one, given)
     lists = _lists({name: values[name] for name in ("differ", "missing", "unverifiable")}, one.as_json)
     check_targets(one.output, one.report, one.metrics, one.repair_script, *lists.values())
+    if one.debug and mode is not Mode.DUMP:
+        check_folder(one.debug_dir or DEFAULT_DEBUG_DIR)
     file_mode(permissions_of(one.mode))
     # What is wrong with the command line has been told. Files that it names may go between two runs.
     with failure_in_metrics(_metrics_of(one), time.monotonic()):

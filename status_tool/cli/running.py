@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from status_tool.atomic import PUBLIC
 from status_tool.cli.options import print_answer, print_notices
 from status_tool.clients.config import Settings
+from status_tool.errors import OutputError
 from status_tool.gather.snapshot import Request
 from status_tool.printable import iso, safe
 from status_tool.report.json_report import JsonReporter
@@ -89,7 +90,10 @@ def _write_outcome(outcome: Outcome, output: Output) -> int:
 
 
 def write_reports(outcome: Outcome, output: Output, history: Sequence[Moment] = ()) -> None:
-    """Write the files that the options name. `history` holds the earlier checks for the page. Raises `OutputError`."""
+    """Write the files that the options name. `history` holds the earlier checks for the page.
+
+    Raises `OutputError`, also for a dump that failed before.
+    """
     if output.report is not None:
         write_report(HtmlReporter(history=history), outcome, output.report)
     if output.metrics is not None:
@@ -98,6 +102,8 @@ def write_reports(outcome: Outcome, output: Output, history: Sequence[Moment] = 
         write_report(metrics, outcome, output.metrics, PUBLIC)
     if output.repair_script is not None:
         write_report(ScriptReporter(output.repair_script.name), outcome, output.repair_script)
+    if outcome.undumped:
+        raise OutputError(f"{outcome.undumped}; the verdict is: {outcome.verdict}")
 
 
 def write_file(

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from status_tool.clients.hdfs_native import RpcEndpoint
 from status_tool.clients.webhdfs import HdfsEndpoint
+from status_tool.errors import OutputError
 from status_tool.runs.check import Check
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.question import Question
@@ -105,12 +106,21 @@ class Comparison:
                 decided = again.enter_context(closing(verification(read)))
                 outcome = decided.outcome()
             if check.debug_dir is not None:
-                write_debug(decided, check.debug_dir)
+                outcome = dataclasses.replace(outcome, undumped=_dumped(decided, check.debug_dir))
             if last(outcome):
                 overview = overview_of(decided, outcome, check.for_report)
                 outcome = dataclasses.replace(outcome, is_last=True, overview=overview)
                 write_lists(decided, check.lists)
         return outcome
+
+
+def _dumped(decided: Verification, folder: Path) -> str:
+    """Dump, and return the error that prevented it, if any: it must not cost a verdict that took hours."""
+    try:
+        write_debug(decided, folder)
+    except OutputError as error:
+        return str(error)
+    return ""
 
 
 def _in_question(rows: DataFrame, question: Question) -> DataFrame:

@@ -178,6 +178,8 @@ class Outcome:
     """When FILE2 was written; None: the slave was read live."""
     needs_new_file: bool = False
     """True if waiting on the slave cannot make it complete, because of what FILE holds of the master's queues."""
+    undumped: str = ""
+    """The error that prevented the dump of `-d`."""
 
     @property
     def verdict(self) -> Verdict:

@@ -32,7 +32,7 @@ from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Verdict
 from tests.lab.waiting import wait_until
-from tests.pair import REPOSITORY
+from tests.pair import REPOSITORY, tool_here
 from tests.unit.test_evidence_reference import FILE, MASTER, OURS, SLAVE, THEIRS
 
 pytestmark = pytest.mark.spark
@@ -110,6 +110,19 @@ def test_a_half_that_is_not_checked_keeps_no_rows_of_an_older_dump(session: Spar
         write_debug(check, tmp_path)
     assert (tmp_path / "files.jsonl").read_text() == ""
     assert (tmp_path / "regions.jsonl").read_text()
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_dump_that_fails_does_not_cost_the_verdict(more: tuple[str, ...], tmp_path: Path) -> None:
+    """As a report that cannot be written: the verdict is told, and so is the failure, by exit code 2."""
+    (tmp_path / "files.jsonl").mkdir()
+    gap = REPOSITORY / "sample_status" / "gap"
+    files = ("-i", gap / "master.status", "--slave-status", gap / "slave.status")
+    result = tool_here("run", *files, "-d", "--debug-dir", tmp_path, "--report", tmp_path / "r.html", *more)
+    assert result.exit_code == 2
+    assert "files.jsonl: it is a folder; name a file; the verdict is: incomplete" in result.stderr
+    assert ("error" in json.loads(result.stdout)) if more else ("Replication is NOT complete" in result.stdout)
+    assert (tmp_path / "r.html").exists()
 
 
 @pytest.mark.parametrize("bad", ["partitions", "read"])

@@ -171,6 +171,9 @@ def test_every_option_that_names_a_file_is_known() -> None:
 
 
 def test_a_debug_dir_that_cannot_be_made_is_told(proof: Path) -> None:
-    """By `run -m`, too, which dumps what it has written."""
+    """Before anything is read, which may take hours; by `run -m`, too, which dumps what it has written."""
+    refused(
+        proof, ["run", "-i", "f", "-d", "--debug-dir", f"{proof.name}/dump"], "cannot write into", "is not a folder"
+    )
     with pytest.raises(OutputError, match=r"cannot write into master\.status: File exists"):
         dump_file(Path("none"), Path(proof.name))
