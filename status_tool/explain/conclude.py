@@ -161,7 +161,7 @@ def _hdfs(context: RunContext, tally: Tally, findings: list[Finding]) -> HdfsOut
         verdict = Verdict.UNVERIFIABLE
     else:
         verdict = Verdict.COMPLETE
-    return HdfsOutcome(verdict, tally.files)
+    return HdfsOutcome(verdict, tally.files, context.scope.strict_extra)
 
 
 def _names_nothing(context: RunContext, tally: Tally) -> bool:

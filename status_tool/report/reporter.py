@@ -79,12 +79,13 @@ def span(first: int | None, last: int | None, show: Callable[[int], str], to: st
 def left_out(outcome: Outcome) -> tuple[int, int]:
     """Return how many affected regions and files are not among the listed problems."""
     regions = sum(region_counts(outcome).values()) - region_counts(outcome)[Status.COMPLETE]
-    files = file_counts(outcome)
-    harmless = files[FileStatus.MATCH] + files[FileStatus.EXTRA]
+    hdfs = outcome.hdfs
+    # A list of problems names harmless files, too.
+    harmless = None if hdfs is not None and hdfs.is_strict else FileStatus.EXTRA
     # By name: one region may have several problems.
     named_regions = {problem.region for problem in outcome.problems if problem.region}
-    named_files = {problem.path for problem in outcome.problems if problem.path and problem.kind != FileStatus.EXTRA}
-    return max(0, regions - len(named_regions)), max(0, sum(files.values()) - harmless - len(named_files))
+    named_files = {problem.path for problem in outcome.problems if problem.path and problem.kind != harmless}
+    return max(0, regions - len(named_regions)), max(0, (hdfs.at_fault if hdfs else 0) - len(named_files))
 
 
 def timestamps_notice(outcome: Outcome) -> str | None:

@@ -92,10 +92,8 @@ def headline(outcome: Outcome) -> Iterator[str]:
         counts = region_counts(outcome)
         parts.append(_share(sum(counts.values()), counts[Status.COMPLETE], "region"))
     if outcome.hdfs is not None:
-        counts = file_counts(outcome)
-        # Files that only the slave has are at fault (--strict-extra) only where the verdict is incomplete.
-        extra = 0 if outcome.hdfs.verdict is Verdict.INCOMPLETE else counts[FileStatus.EXTRA]
-        parts.append(_share(sum(counts.values()) - extra, counts[FileStatus.MATCH], "file"))
+        good = outcome.hdfs.files.get(FileStatus.MATCH, 0)
+        parts.append(_share(good + outcome.hdfs.at_fault, good, "file"))
     yield "; ".join(
         (f"{HEADLINES[outcome.verdict]}: {', '.join(parts) or 'nothing was checked'}", *map(safe, outcome.limits))
     )

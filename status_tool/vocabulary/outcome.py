@@ -105,6 +105,14 @@ class HdfsOutcome:
 
     verdict: Verdict
     files: dict[FileStatus, int]
+    is_strict: bool = False
+    """True if files that only the slave has are at fault (`--strict-extra`)."""
+
+    @property
+    def at_fault(self) -> int:
+        """Number of files that are not proven equal."""
+        harmless = (FileStatus.MATCH, *(() if self.is_strict else (FileStatus.EXTRA,)))
+        return sum(count for status, count in self.files.items() if status not in harmless)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from status_tool.atomic import PRIVATE
 from status_tool.errors import ConfigurationError, OutputError
 from status_tool.vocabulary.outcome import Moment, Outcome
-from status_tool.vocabulary.verdicts import FileStatus, Status
+from status_tool.vocabulary.verdicts import Status
 
 _VERSION = 1
 """Of the tables below, as SQLite's `user_version`."""
@@ -33,7 +33,6 @@ CREATE TABLE table_at_fault (
   round INTEGER NOT NULL REFERENCES round ON DELETE CASCADE, name TEXT NOT NULL, worst TEXT NOT NULL,
   PRIMARY KEY (round, name)) WITHOUT ROWID;
 """
-HARMLESS_FILES = frozenset({FileStatus.MATCH, FileStatus.EXTRA})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +53,9 @@ class CheckRound:
 
     @property
     def files(self) -> tuple[int, int]:
-        """Return the number of files in scope, and of those not proven equal; extra ones count as neither."""
-        counts = self.outcome.hdfs.files if self.outcome and self.outcome.hdfs else {}
-        return sum(counts.values()), sum(n for status, n in counts.items() if status not in HARMLESS_FILES)
+        """Return the number of files, and of those not proven equal."""
+        hdfs = self.outcome.hdfs if self.outcome else None
+        return (0, 0) if hdfs is None else (sum(hdfs.files.values()), hdfs.at_fault)
 
     @property
     def lag_ms(self) -> int | None:

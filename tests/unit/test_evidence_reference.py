@@ -575,7 +575,8 @@ def test_a_time_in_the_future_is_no_change_after_the_cut(modified_ms: int, statu
 def test_a_file_only_on_the_slave_fails_only_when_asked() -> None:
     theirs = [FILE, {**FILE, "path": "/d/y"}]
     assert check([FILE], theirs, HDFS).verdict is Verdict.COMPLETE
-    assert check([FILE], theirs, replace(HDFS, strict_extra=True)).verdict is Verdict.INCOMPLETE
+    strict = check([FILE], theirs, replace(HDFS, strict_extra=True))
+    assert (strict.verdict, strict.hdfs and strict.hdfs.at_fault) == (Verdict.INCOMPLETE, 1)
 
 
 def test_problems_are_bounded_worst_first_and_those_of_the_run_are_kept() -> None:

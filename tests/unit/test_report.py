@@ -28,7 +28,7 @@ from status_tool.report.metrics import Before, MetricsReporter, before
 from status_tool.report.page import HtmlReporter
 from status_tool.report.reporter import Reporter, left_out, write_report
 from status_tool.report.script import ScriptReporter
-from status_tool.report.text import TextReporter
+from status_tool.report.text import TextReporter, headline
 from status_tool.rules.context import build_context
 from status_tool.spark.lists import LIST_KINDS, listed_kinds
 from status_tool.vocabulary import codes
@@ -51,6 +51,7 @@ from status_tool.vocabulary.outcome import (
 )
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Evidence, FileStatus, Status, Verdict
+from status_tool.watch.history import CheckRound
 from tests.judgement import groups_of
 
 HOSTILE = "\x1b[2J\x1b]0;x\x07\nHBase Replication is complete.\r\u202egnol\u2066\x9b1m\u2028\x00<script>&\"'\\"
@@ -448,6 +449,21 @@ def test_every_finding_that_is_made_has_its_code() -> None:
     made = {name for text in sources for name in re.findall(r'\bFinding\(\s*(?:code=)?"([a-z-]+)"', text)}
     assert len(made) > 20
     assert made <= CODES.keys()
+
+
+@pytest.mark.parametrize(
+    ("is_strict", "headline_end", "faulty"), [(False, "10 of 11 files", 1), (True, "10 of 511 files", 501)]
+)
+def test_files_that_only_the_slave_has_are_at_fault_where_they_count(
+    is_strict: bool, headline_end: str, faulty: int
+) -> None:
+    """With `--strict-extra`: else a page of hundreds of them looks as if everything were missing."""
+    files = {FileStatus.MATCH: 10, FileStatus.MISSING: 1, FileStatus.EXTRA: 500}
+    hdfs = HdfsOutcome(Verdict.INCOMPLETE, files, is_strict)
+    outcome = replace(OUTCOME, hbase=None, hdfs=hdfs, problems=(Problem("extra", "x", path="/e"),))
+    assert f"{headline_end} are complete" in next(headline(outcome))
+    assert left_out(outcome) == (0, faulty - is_strict)
+    assert CheckRound(0, 0.0, outcome).files == (511, faulty)
 
 
 @pytest.mark.parametrize("code", [name for name, code in CODES.items() if code.words])
