@@ -335,6 +335,7 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
             modes=CHECKS,
             half="hbase",
             why=_CHECK_ONLY,
+            needs_streams=True,
             in_file=True,
         ),
     },

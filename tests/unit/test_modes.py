@@ -323,6 +323,7 @@ def test_a_file_of_the_original(tmp_path: Path, capsys: pytest.CaptureFixture[st
         ["--namespace", "n"],
         ["--peer", "1"],
         ["--since", "1700000000000"],
+        ["--accept-drift", "t"],
         ["--deep"],
         ["--rows", "--master-conf", "."],
     ):
