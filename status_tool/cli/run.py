@@ -169,6 +169,7 @@ class AskedRun:
             deep=one.deep is not None,
             client=one.hdfs_client or HdfsClient.AUTO,
             layout=Layout.parse(one.layout) if one.layout else None,
+            for_hdfs=tuple(OPTIONS[name].flag for name in ("resume", "rate", "hdfs_client") if name in self.given),
         )
 
 

@@ -203,6 +203,9 @@ class _Watcher:
             take_spark()
             self.session.ensure(asked.options.status_file)
             check = asked.check()
+            if self._what.master is not None:
+                # As `--layout`, `--rate` may be for the other side.
+                check = replace(check, files=replace(check.files, for_hdfs=()))
             if has_local and not check.scope.path_map.leads_to_disk:
                 check = replace(check, files=replace(check.files, layout=None))
             outcome = checked(asked.settings, check)
@@ -233,8 +236,8 @@ class _Watcher:
         unasked(asked.settings, request)
         has_local = bool(by_system(request.hdfs_paths or asked.settings.hdfs_paths)[0])
         # `--layout` is for the side that has some, which may be the other one: this one would refuse it.
-        if not has_local:
-            request = replace(request, files=replace(request.files, layout=None))
+        layout = request.files.layout if has_local else None
+        request = replace(request, files=replace(request.files, layout=layout, for_hdfs=()))
         with make_progress() as progress:
             write_side(asked.settings, request, asked.options.output, progress.step, asked.key, progress)
         return has_local

@@ -93,6 +93,8 @@ class FileOptions:
     client: HdfsClient = HdfsClient.AUTO
     layout: Layout | None = None
     """The layout for which HDFS's checksum of local files is computed; None: HDFS's default."""
+    for_hdfs: tuple[str, ...] = ()
+    """Options of the command line that have no effect on local files."""
 
 
 @dataclass(frozen=True)
@@ -803,6 +805,10 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
     key, identity = "", ("", LOCAL_POOL)
     tolerant = request.side == MASTER
     local, remote = by_system(roots)
+    if request.files.for_hdfs and not remote:
+        raise UsageError(
+            f"{request.files.for_hdfs[0]} is for files in HDFS, and only file:// folders are read here: leave it out"
+        )
     disk_folders = tuple(map(plain_folder, local))
     exclusions = exclusions_of(settings, request.files.exclude) if remote else on_disk
     if local:

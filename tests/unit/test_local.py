@@ -378,6 +378,21 @@ def test_a_check_takes_the_masters_list(tmp_path: Path, monkeypatch: pytest.Monk
     ]
 
 
+@pytest.mark.parametrize("option", [("--resume",), ("--rate", "5"), ("--hdfs-client", "native")])
+def test_what_is_for_hdfs_alone_is_refused(
+    option: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As `--layout` is where no local folder is read; a default of status-tool.toml refuses nothing."""
+    (tmp_path / "export").mkdir()
+    (tmp_path / "paths").write_text(f"file://{tmp_path}/export\n")
+    (tmp_path / "toml").write_text('rate = 5\nhdfs-client = "native"\n')
+    line = ["run", "-m", "-o", str(tmp_path / "status"), "--only", "hdfs", "-f", str(tmp_path / "paths")]
+    assert main([*line, *option]) == 2
+    assert f"{option[0]} is for files in HDFS" in capsys.readouterr().err
+    monkeypatch.setenv("STATUS_TOOL_CONFIG", str(tmp_path / "toml"))
+    assert main(line) == 0
+
+
 def test_only_this_process_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Executors run on other hosts, each with a folder of its own by that name."""
     (tmp_path / "copy").mkdir()

@@ -631,13 +631,15 @@ def test_a_signal_while_a_cluster_does_not_answer(tmp_path: Path, number: signal
 def test_a_layout_is_for_the_side_with_local_folders(
     root: str, moved: str, laid_out: tuple[bool, bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other one would refuse it."""
+    """The other one would refuse it. Neither side refuses what is for HDFS, which may be the other one."""
     asked = list[bool]()
 
     def written(_: Settings, request: Request, *__: Any) -> None:
+        assert request.files.for_hdfs == ()
         asked.append(request.files.layout is not None)
 
     def checked(_: Settings, check: Check) -> Outcome:
+        assert check.files.for_hdfs == ()
         asked.append(check.files.layout is not None)
         raise ConfigurationError("that is all")
 
@@ -646,7 +648,7 @@ def test_a_layout_is_for_the_side_with_local_folders(
     monkeypatch.setattr(_Session, "ensure", lambda *_: None)
     (tmp_path / "paths").write_text(root)
     here = ["--master-conf", str(tmp_path), "-f", str(tmp_path / "paths"), "--only", "hdfs", "--rounds", "1"]
-    assert main(["watch", *here, "--map-path", f"/a={moved}", "--layout", "1024"]) == EXIT_ERROR
+    assert main(["watch", *here, "--map-path", f"/a={moved}", "--layout", "1024", "--rate", "5"]) == EXIT_ERROR
     assert tuple(asked) == laid_out
 
 
