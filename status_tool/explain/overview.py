@@ -156,5 +156,6 @@ def _repair(table: str, own: Sequence[Cause], context: RunContext) -> TableRepai
         tuple(text_of(code, table) for code in codes if code in CODES and CODES[code].is_by_hand),
         commands,
         with_dry_run(commands.sync_table),
-        None if whole or span.to_ms is None else span.to_ms + SINCE_MARGIN_MS,
+        # A later time is refused: everything in FILE would be accepted.
+        None if whole or span.to_ms is None else min(span.to_ms + SINCE_MARGIN_MS, context.master.cut_ms),
     )

@@ -276,9 +276,9 @@ def unfolded(text: str) -> str:
     return re.sub(r"\n +", " ", text)
 
 
-def many(tables: int, gaps: int) -> Outcome:
+def many(tables: int, gaps: int, cut_ms: int = 1_700_000_000_000) -> Outcome:
     """An outcome with so many gaps in each of so many tables, and one table that is merely behind."""
-    header = Header("master", "11-m", 0, 1_700_000_000_000, cluster_key="z:1:/m", filesystem="hdfs://nn:1")
+    header = Header("master", "11-m", 0, cut_ms, cluster_key="z:1:/m", filesystem="hdfs://nn:1")
     slave = replace(header, side="slave", cluster_id="22-s", cluster_key="z:1:/s")
     context = build_context([], [], [], header, slave, Scope())
     findings = [
@@ -354,6 +354,8 @@ def test_a_repair_covers_every_gap_of_its_table_with_one_command(tmp_path: Path)
     # From the first gap to the last, with a second to spare at both ends.
     assert {"--starttime=999000", "--endtime=2001200"} <= set(shlex.split(first))
     assert repairs[0].since_ms == 2_000_199 + 1000
+    at_the_cut = many(1, 1, cut_ms=2_000_500).overview.repairs[0]
+    assert at_the_cut.since_ms == 2_000_500, "`--since` refuses a later time"
     assert [repair.stuck for repair in repairs if repair.table in ("ns:slow", "ns:gone")] == [True, False]
     script = tmp_path / "repair.sh"
     write_report(ScriptReporter("repair.sh"), outcome, script)
