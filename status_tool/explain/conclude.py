@@ -14,7 +14,9 @@ from status_tool.rules.segments import latest
 from status_tool.rules.sides import older_findings
 from status_tool.vocabulary.codes import FILE_CODES
 from status_tool.vocabulary.findings import Finding
+from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.outcome import HBaseOutcome, HdfsOutcome, Outcome
+from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import INCOMPLETE_REGIONS, STATUSES, Evidence, FileStatus, Status, Verdict
 
 INCOMPLETE_FILES = (FileStatus.MISSING, FileStatus.MISMATCH)
@@ -73,7 +75,7 @@ def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> 
     notices = (*context.notices, *([later_notice(hbase.later, accepted)] if hbase and hbase.later and accepted else []))
     if context.check_hdfs and not tally.master_files and not files:
         notices = (*notices, "HDFS: there is no file to check on the master")
-    notices = (*notices, *counted_entries(tally))
+    notices = (*notices, *counted_entries(tally, context.scope))
     run += [*files, *older]
     shown = bound(run, findings, context.scope.max_problems)
     return Outcome(
@@ -144,10 +146,11 @@ def _file_findings(context: RunContext, tally: Tally) -> list[Finding]:
     return absent
 
 
-def counted_entries(tally: Tally) -> list[str]:
-    """Describe what was found besides files."""
+def counted_entries(tally: Tally, scope: Scope) -> list[str]:
+    """Describe what was found besides files. Status files count it for all that they hold, whatever `-f` names."""
+    where = {MASTER: " (in all of FILE)", SLAVE: " (in all of FILE2)" if scope.offline else ""}
     return [
-        f"HDFS: {counted(count, name)} on the {side}, not compared"
+        f"HDFS: {counted(count, name)} on the {side}{where[side]}, not compared"
         for (side, name), count in sorted(tally.entries.items())
         if count
     ]

@@ -572,6 +572,17 @@ def test_a_time_in_the_future_is_no_change_after_the_cut(modified_ms: int, statu
     assert outcome.hdfs.files[status] == 1
 
 
+@pytest.mark.parametrize(("offline", "of_slave"), [(False, ""), (True, " (in all of FILE2)")])
+def test_what_is_no_file_is_counted_for_all_of_a_status_file(offline: bool, of_slave: str) -> None:
+    """Of a slave that is read live, `-f` chooses what is listed: two counts of unlike things looked comparable."""
+    count: Row = {"kind": "count", "name": "empty folder", "entries": 2}
+    notices = check([FILE, count], [FILE, count], replace(HDFS, offline=offline)).notices
+    assert [notice for notice in notices if "empty folder" in notice] == [
+        "HDFS: 2 empty folders on the master (in all of FILE), not compared",
+        f"HDFS: 2 empty folders on the slave{of_slave}, not compared",
+    ]
+
+
 def test_a_file_only_on_the_slave_fails_only_when_asked() -> None:
     theirs = [FILE, {**FILE, "path": "/d/y"}]
     assert check([FILE], theirs, HDFS).verdict is Verdict.COMPLETE
