@@ -72,7 +72,7 @@ def _has_any(batch: pa.RecordBatch, path: str) -> bool:
     """Return True if a row is of the path: of a file, or of a folder above it that could not be listed."""
     paths = batch.column("path")
     if is_glob(path):
-        found = pc.match_substring_regex(paths, glob_regex(path))
+        found = pc.match_substring_regex(paths, glob_regex(path, end="$"))
     else:
         found = pc.or_(pc.equal(paths, path), pc.starts_with(paths, path + "/"))
     unlisted = pc.and_(pc.equal(batch.column("state"), FileState.UNREADABLE), pc.is_null(batch.column("length")))

@@ -91,10 +91,12 @@ def plain_folder(root: str) -> str:
     return "/" + "/".join(takewhile(lambda part: not is_glob(part), root.strip("/").split("/")))
 
 
-def glob_regex(path: str) -> str:
-    """Return a regular expression (Python's, Java's and RE2's) for a root, glob or not, and everything below it."""
-    folders = _folders_regex(_segments(path))
-    return f"(?s)^{folders}(?:/.*)?$" if folders else "(?s)^/.*$"
+def glob_regex(path: str, end: str = _END) -> str:
+    """Return a regular expression (Python's and Java's) for a root, glob or not, and everything below it.
+
+    RE2 cannot look ahead, and needs `$` for `end`, which is exact there.
+    """
+    return f"(?s)^{_folders_regex(_segments(path))}(?:/.*)?{end}"
 
 
 def above_regex(path: str) -> str:
@@ -102,7 +104,7 @@ def above_regex(path: str) -> str:
     above = ""
     for segment in reversed(_segments(path)[:-1]):
         above = f"/{_segment_regex(segment)}" + (f"(?:{above})?" if above else "")
-    return f"(?s)^(?:/|{above})$" if above else "(?s)^/$"
+    return f"(?s)^(?:/|{above or '/'}){_END}"
 
 
 def _segments(path: str) -> list[str]:

@@ -372,6 +372,7 @@ def test_folders_above_a_path(path: str, above: list[str]) -> None:
     """One that could not be listed may hold files of the path; those beside it and below cannot."""
     (regex,) = question(facts(peer()), hdfs_paths=(path,)).above_regexes
     names = ["/", "/data", "/data/a", "/data/ab", "/data/_a", "/data/a/b", "/data/a/b/c", "/other", "/data2"]
+    names += ["/\n", "/data\n", "/data/a/b\n"]
     assert [name for name in names if re.match(regex, name)] == above
 
 

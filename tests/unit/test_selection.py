@@ -55,11 +55,16 @@ from status_tool.vocabulary.verdicts import Evidence
         ("/a.b+c", "/a.b+c/d", True),
         ("/a.b", "/aXb", False),
         ("/ü$^|", "/ü$^|", True),
+        ("/a", "/a\n", False),
+        ("/a*", "/a\n", True),
+        ("/a", "/a/b\n", True),
+        ("/a/", "/a\n", False),
     ],
 )
 def test_globs(pattern: str, path: str, expected: bool) -> None:
-    """A star stays within a name; a folder stands for all that is below it."""
+    """A star stays within a name; a folder stands for all that is below it; a name may end in a line end."""
     assert bool(re.match(glob_regex(pattern), path)) is expected
+    assert pc.match_substring_regex(pa.array([path]), glob_regex(pattern, end="$"))[0].as_py() is expected
 
 
 NAMES = st.text("[]!^-+az09\\\\&~|ü", min_size=1, max_size=6)
@@ -78,7 +83,7 @@ def test_a_bracket_is_what_the_listing_takes_it_for(pattern: str, name: str) -> 
     (excluded,) = exclusion_regexes([pattern])
     (within,) = exclusion_regexes([f"/d/{pattern}"])
     assert bool(re.match(glob_regex(f"/{pattern}"), f"/{name}")) is is_meant
-    assert pc.match_substring_regex(pa.array([f"/{name}"]), glob_regex(f"/{pattern}"))[0].as_py() is is_meant
+    assert pc.match_substring_regex(pa.array([f"/{name}"]), glob_regex(f"/{pattern}", end="$"))[0].as_py() is is_meant
     assert bool(re.match(excluded, f"/{name}")) is is_meant
     assert bool(re.match(within, f"/d/{name}")) is is_meant
 
