@@ -102,7 +102,7 @@ def _folders(files: DataFrame) -> list[Folder]:
     """The folders with the most problems, then the biggest; one more than is shown indicates that there are more."""
     counts = files_by_status()
     folder = files.select(
-        "code", *named({"folder": "coalesce(nullif(regexp_extract(path, '^(.*)/[^/]*$', 1), ''), '/')"})
+        "code", *named({"folder": "coalesce(nullif(regexp_extract(path, '(?s)^(.*)/', 1), ''), '/')"})
     )
     grouped = folder.groupBy("folder").agg(*named({**counts, "total": "count(1)"}))
     rows = grouped.orderBy(F.expr("total - `match`").desc(), F.col("total").desc(), "folder").limit(MAX_FOLDERS + 1)

@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 from status_tool.errors import ConfigurationError, ConnectionFailed, StatusFileError, StatusToolError
 from status_tool.sources.interface import Source
 from status_tool.spark.cluster import read_parquet
+from status_tool.spark.counts import _folders
 from status_tool.spark.debug import write_debug
 from status_tool.spark.held import HeldRows, frame_of
 from status_tool.spark.judge import map_in_arrow
@@ -110,6 +111,13 @@ def test_a_half_that_is_not_checked_keeps_no_rows_of_an_older_dump(session: Spar
         write_debug(check, tmp_path)
     assert (tmp_path / "files.jsonl").read_text() == ""
     assert (tmp_path / "regions.jsonl").read_text()
+
+
+def test_a_folder_whose_name_has_a_line_end_is_its_own(session: SparkSession) -> None:
+    """The page drew its files as if they lay in `/`."""
+    paths = ("/d\ne/sub/f", "/d/f\n", "/f")
+    files = session.createDataFrame([(path, "file-missing") for path in paths], "path string, code string")
+    assert sorted(folder.path for folder in _folders(files)) == ["/", "/d", "/d\ne/sub"]
 
 
 @pytest.mark.parametrize("more", [(), ("--json",)])
