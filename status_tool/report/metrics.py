@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TextIO
@@ -27,15 +28,20 @@ class Before:
     last_success_s: float | None = None
     limits: int | None = None
     """Number of restrictions of the last check that came to a verdict; None: not known."""
+    limits_checksum: int | None = None
+    """Tells them from as many others."""
 
     def after(self, outcome: Outcome, ended_ms: int) -> Before:
         """Return what is known after one more check.
 
-        A success is kept only for the same clusters and peer, and none of a check of less.
+        A success is kept only for the same clusters and peer, and none of a check of less, or of something else.
         """
-        names, limits = names_of(outcome), len(outcome.limits)
-        kept_s = self.last_success_s if (self.names, self.limits) == (names, limits) else None
-        return Before(names, ended_ms / 1000 if outcome.exit_code == 0 else kept_s, limits)
+        names, limits = names_of(outcome), "\n".join(outcome.limits)
+        # A path among them may hold lone surrogates (PEP 383).
+        crc32 = zlib.crc32(limits.encode(errors="replace"))
+        kept_s = self.last_success_s if (self.names, self.limits_checksum) == (names, crc32) else None
+        success_s = ended_ms / 1000 if outcome.exit_code == 0 else kept_s
+        return Before(names, success_s, len(outcome.limits), crc32)
 
 
 def before(path: str | os.PathLike[str]) -> Before:
@@ -46,11 +52,14 @@ def before(path: str | os.PathLike[str]) -> Before:
     except (OSError, UnicodeDecodeError):
         return Before()
     labels = re.search(r"^status_tool_up{(.*)} [01]$", text, re.MULTILINE)
-    success = re.search(r"^status_tool_last_success_timestamp_seconds{.*} ([0-9.]+)$", text, re.MULTILINE)
+    success, limits, crc32 = (
+        re.search(rf"^status_tool_{name}{{.*}} ([0-9.]+)$", text, re.MULTILINE)
+        for name in ("last_success_timestamp_seconds", "limits", "limits_checksum")
+    )
     pairs = re.findall(r'(master|slave|peer)="((?:[^"\\]|\\.)*)"', labels[1]) if labels else []
     names = {name: re.sub(r"\\(.)", r"\1", value) for name, value in pairs}
-    limits = re.search(r"^status_tool_limits{.*} ([0-9]+)$", text, re.MULTILINE)
-    return Before(names, float(success[1]) if success else None, int(limits[1]) if limits else None)
+    numbers = (int(float(found[1])) if found else None for found in (limits, crc32))
+    return Before(names, float(success[1]) if success else None, *numbers)
 
 
 class MetricsReporter(Reporter):
@@ -92,6 +101,8 @@ class MetricsReporter(Reporter):
         yield from _value("run_duration_seconds", "How long the last run took.", self._duration_s, names)
         meaning = "How many restrictions the check names, such as --table: no half is complete beyond them."
         yield from _value("limits", meaning, known.limits, names)
+        meaning = "CRC-32 of these restrictions: another number stands for other ones."
+        yield from _value("limits_checksum", meaning, known.limits_checksum, names)
 
     def _lines(self, outcome: Outcome) -> Iterator[str]:
         known = self._last.after(outcome, self._run_ms)

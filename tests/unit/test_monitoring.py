@@ -40,7 +40,9 @@ FULL = replace(
 
 def written() -> str:
     """The textfile of a run in which there is something to say of everything."""
-    return printed(MetricsReporter(1_700_000_100_000, 12.5, Before(names_of(FULL), 1_699_999_999.0, 0), POINTS), FULL)
+    return printed(
+        MetricsReporter(1_700_000_100_000, 12.5, Before(names_of(FULL), 1_699_999_999.0, 0, 0), POINTS), FULL
+    )
 
 
 def parsed(text: str) -> list[Sample]:

@@ -614,18 +614,18 @@ def test_a_failed_run_is_down_under_the_names_of_the_run_before(tmp_path: Path) 
 def test_the_success_of_another_pair_is_none(names: dict[str, str]) -> None:
     """Clusters change roles, and the file stays: nobody would miss a first success."""
     known = {"master": OUTCOME.master_cluster_id, "slave": OUTCOME.slave_cluster_id, "peer": OUTCOME.peer_id or ""}
-    text = printed(MetricsReporter(last=Before(known | names, 1.0, 0)), OUTCOME)
+    text = printed(MetricsReporter(last=Before(known | names, 1.0, 0, 0)), OUTCOME)
     assert OUTCOME.exit_code == 1
     assert ("status_tool_last_success_timestamp_seconds{" in text) is (not names)
 
 
 @pytest.mark.parametrize("limits", [(), ("only table audit (chosen)",)])
 def test_the_success_of_a_check_of_less_is_none(limits: tuple[str, ...], tmp_path: Path) -> None:
-    """One of a table alone was the last success of all, however long all were not complete."""
+    """One of a table alone was the last success of all, or of another one, however long that was not complete."""
     path = tmp_path / "f.prom"
     good = replace(OUTCOME, hbase=replace(HBASE, verdict=Verdict.COMPLETE), limits=limits)
     write_report(MetricsReporter(1_700_000_000_000), good, path)
-    for outcome in (replace(OUTCOME, limits=limits), OUTCOME):
+    for outcome in (replace(OUTCOME, limits=limits), OUTCOME, replace(OUTCOME, limits=("only table b (chosen)",))):
         text = printed(MetricsReporter(last=before(path)), outcome)
         assert ("status_tool_last_success_timestamp_seconds{" in text) is (outcome.limits == limits)
 
