@@ -167,8 +167,11 @@ def hbase_client(at: Addresses) -> dict[str, str]:
 
 
 def hbase_admin() -> dict[str, str]:
-    """Of a client that asks often whether a procedure has ended, and does not give up earlier for that."""
-    return {"hbase.client.pause": "20", "hbase.client.retries.number": "50"}
+    """Of a client that asks often whether a procedure has ended, and does not give up earlier for that.
+
+    Each pause is longer than the one before, up to 200 times this: what takes a second would be noticed after 1.6 s.
+    """
+    return {"hbase.client.pause": "1", "hbase.client.retries.number": "1000"}
 
 
 def hbase_server(at: Addresses, region_servers: int) -> dict[str, str]:
