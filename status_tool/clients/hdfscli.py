@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import json
 import re
+import ssl
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
 
@@ -156,13 +158,21 @@ class TokenNameNode(NameNodeClient, TokenClient):
 class _TrustingAdapter(HTTPAdapter):
     """Verifies servers as `Servers` does: what `requests` itself trusts does not count."""
 
-    def __init__(self, connections: int, trust: Trust) -> None:
-        self._context = tls_context(trust)
+    def __init__(self, connections: int, trust: Trust, *, tls: bool) -> None:
+        self._trust = trust
+        self._tls = tls
         super().__init__(pool_connections=1, pool_maxsize=connections, max_retries=0)
+
+    @cached_property
+    def _context(self) -> ssl.SSLContext:
+        # Only where it is used: reading the system's authorities takes up to 0.1 s of CPU.
+        return tls_context(self._trust)
 
     def init_poolmanager(self, *arguments: Any, **settings: Any) -> None:
         """Add our TLS context to the pool."""
-        super().init_poolmanager(*arguments, **settings, ssl_context=self._context)
+        if self._tls:
+            settings["ssl_context"] = self._context
+        super().init_poolmanager(*arguments, **settings)
 
     def proxy_manager_for(self, proxy: str, **settings: Any) -> Any:
         """Add our TLS context to connections through a proxy."""
@@ -184,7 +194,7 @@ class Session(requests.Session):
     def __init__(self, url: str, connections: int, timeout: tuple[float, float], trust: Trust) -> None:
         """Open a session for `connections` threads. `timeout` and `trust` are those of `Servers`."""
         super().__init__()
-        self.mount(url, _TrustingAdapter(connections, trust))
+        self.mount(url, _TrustingAdapter(connections, trust, tls=server_of(url).startswith("https:")))
         self.proxies.update(_proxies_of(url))
         self.trust_env = False
         self._servers = Servers(connections, timeout, trust)

@@ -20,8 +20,9 @@ import requests
 from hdfs.client import Client, InsecureClient, _Request
 
 from status_tool.cli.main import main
+from status_tool.clients import hdfscli
 from status_tool.clients.hdfscli import OPERATIONS, REDIRECTED, Failover, Refused, client_of
-from status_tool.clients.tls import read_trust
+from status_tool.clients.tls import Trust, read_trust
 from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
 from status_tool.errors import EXIT_ERROR, ConnectionFailed
 from tests.certificates import certificate
@@ -240,6 +241,18 @@ def test_tls_of_both_legs(server: Server, tmp_path: Path) -> None:
     with pytest.raises(ConnectionFailed, match="certificate is for another host"):
         WebHdfs(HdfsEndpoint((server.url.replace("127.0.0.1", "localhost"),), "me", trusted)).status("/f")
     assert "BEGIN" not in repr(strangers)
+
+
+def test_authorities_are_read_for_tls_alone(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system's authorities cost more than the rest of a call."""
+
+    def read(trust: Trust) -> ssl.SSLContext:
+        raise AssertionError("nothing here is to be trusted")
+
+    monkeypatch.setattr(hdfscli, "tls_context", read)
+    assert server.ask() == {"FileStatus": {}}
+    with pytest.raises(AssertionError, match="nothing here"):
+        client_of(server.url.replace("http:", "https:"), "me", 2, (5, 5))
 
 
 def test_servers_that_ask_for_a_certificate(server: Server, tmp_path: Path) -> None:
