@@ -18,8 +18,10 @@ from typing import Any
 
 from status_tool.cli.main import main
 from status_tool.clients.config import Settings
-from status_tool.clients.sitefiles import SiteConfig
+from status_tool.clients.sitefiles import SiteConfig, load_site
+from status_tool.clients.webhdfs import WebHdfs
 from status_tool.clients.zookeeper import ZooKeeper
+from status_tool.sources.hdfs_files import endpoint_at
 from status_tool.sources.replication_queues import read_queues
 from status_tool.vocabulary.header import SKEW_MS
 from tests.lab.cluster import Cluster, ClusterSpec
@@ -212,6 +214,15 @@ def start_pair(lab: Lab, master: ClusterSpec | None = None, slave: ClusterSpec |
         if set(BOTH_TRACKERS) & {key for key, value in cluster.spec.site.items() if value}:
             wait_until(partial(serves_state, cluster), 120, "a tracker has made the state table")
     return pair
+
+
+def spool_of(cluster: Cluster) -> tuple[WebHdfs, str]:
+    """The file system and the folder of its trackers' spool."""
+    settings = Settings(load_site([cluster.conf_dir]))
+    with ZooKeeper(settings.zookeeper()) as zookeeper:
+        folder = settings.spool_dir(zookeeper.cluster_id())
+    assert folder is not None
+    return WebHdfs(endpoint_at(settings, settings.spool_webhdfs())), folder
 
 
 def serves_state(cluster: Cluster) -> bool:

@@ -17,13 +17,9 @@ import happybase
 import pytest
 from hdfs import InsecureClient
 
-from status_tool.clients.config import Settings, ThriftEndpoint
-from status_tool.clients.sitefiles import load_site
-from status_tool.clients.webhdfs import WebHdfs
-from status_tool.clients.zookeeper import ZooKeeper
+from status_tool.clients.config import ThriftEndpoint
 from status_tool.errors import ConnectionFailed
 from status_tool.sources.codec import segments, server_key
-from status_tool.sources.hdfs_files import endpoint_at
 from status_tool.sources.spool import read_spool
 from status_tool.sources.state_table import StateTable, StateTableSource
 from status_tool.vocabulary.ids import origin_id
@@ -31,7 +27,7 @@ from tests.cluster.test_verdicts import assert_complete, dump
 from tests.lab.cluster import Cluster
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
-from tests.pair import PEER, STATE_TABLE, Pair, move_table, start_pair, tool_here, tracked_spec
+from tests.pair import PEER, STATE_TABLE, Pair, move_table, spool_of, start_pair, tool_here, tracked_spec
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -140,12 +136,7 @@ def _put(pair: Pair, table: str, rows: Iterator[int]) -> bool:
 
 def _spooled_ends(cluster: Cluster) -> set[tuple[str, int]]:
     """Region and sequence id at which the segments in a cluster's spool end."""
-    settings = Settings(load_site([cluster.conf_dir]))
-    with ZooKeeper(settings.zookeeper()) as zookeeper:
-        folder = settings.spool_dir(zookeeper.cluster_id())
-    assert folder is not None
-    endpoint = endpoint_at(settings, settings.spool_webhdfs())
-    rows = read_spool(WebHdfs(endpoint), folder)
+    rows = read_spool(*spool_of(cluster))
     return {
         (row["region"], row["seq"]) for row in segments(sorted(rows, key=itemgetter(0))) if row["kind"] == "segment"
     }

@@ -9,17 +9,44 @@ from pathlib import Path
 
 import pytest
 
+from status_tool.clients.config import ThriftEndpoint
+from status_tool.clients.thrift import scan
 from tests.lab.cluster import Cluster, stop_together
 from tests.lab.errors import AdminError
 from tests.lab.waiting import wait_until
-from tests.pair import PEER, STATE_TABLE, Pair, Result, tool_here
+from tests.pair import PEER, STATE_TABLE, Pair, Result, spool_of, tool_here
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
 FLUSH_S = 6.0
 """The trackers of these clusters flush every five seconds."""
-MARK_S = 12.0
-"""A tracker raises the mark of the state table every ten seconds."""
+
+
+def wait_flushed(cluster: Cluster) -> None:
+    """Wait until both trackers of each live server have begun a flush after this call, and ended it."""
+    began_ms = int(time.time() * 1000)
+    endpoint, live = ThriftEndpoint("127.0.0.1", cluster.thrift_port), set(cluster.admin.live_servers())
+
+    def flushed() -> bool:
+        rows = [cells for _, cells in scan(endpoint, STATE_TABLE, b"o", b"p")]
+        named = [(cells[b"t:n"][0].decode(), cells.get(b"t:f", (b"", 0))[0]) for cells in rows]
+        return live <= {name for name, _ in named} and all(
+            int.from_bytes(flush, "big") > began_ms for name, flush in named if name in live
+        )
+
+    wait_until(flushed, 60, "the trackers have flushed")
+
+
+def wait_marked(cluster: Cluster) -> None:
+    """Wait until a tracker has raised the state table's mark, in the table and then in HDFS: every ten seconds."""
+    hdfs, folder = spool_of(cluster)
+
+    def mark() -> int:
+        names = [entry["pathSuffix"] for page in hdfs.pages(folder) for entry in page]
+        return max((int(name.removeprefix("mark-")) for name in names if name.startswith("mark-")), default=0)
+
+    before = mark()
+    wait_until(lambda: mark() > before, 60, "a tracker has raised the mark")
 
 
 def restore(cluster: Cluster, tables: Sequence[str], *, restart: bool = False) -> None:
@@ -93,8 +120,9 @@ def test_heads_that_are_lost(pair: Pair, status: Path, how: str, restart: bool) 
     master.disable_peer(PEER)
     master.put_rows(table, "f", 30, prefix="waiting")
     assert pair.verdict(status, table).exit_code == 1
-    time.sleep(MARK_S if restart and how == "restored" else 0)
     if how == "restored":
+        if restart:
+            wait_marked(pair.master)
         restore(pair.master, [STATE_TABLE], restart=restart)
     elif how == "cloned":
         clone(pair.master)
@@ -153,7 +181,7 @@ def test_nightly_snapshots_restored_on_the_slave(pair: Pair, tmp_path: Path, ord
         before = by_rows(pair, file, table)
         assert before.exit_code == 0, before
     slave.snapshot(f"nightly-{STATE_TABLE}", STATE_TABLE)
-    time.sleep(FLUSH_S)  # without a flush in between nothing that a tracker wrote would be lost
+    wait_flushed(pair.slave)  # without a flush in between nothing that a tracker wrote would be lost
     restore(pair.slave, [names.get(name, name) for name in order])
     slave.delete_snapshot(f"nightly-{STATE_TABLE}")
     for table, file in files.items():
