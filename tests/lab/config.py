@@ -193,6 +193,9 @@ def hbase_server(at: Addresses, region_servers: int) -> dict[str, str]:
         "hbase.procedure.remote.dispatcher.delay.msec": "10",
         "hbase.assignment.dispatch.wait.msec": "10",
         "hbase.master.event.waiting.time": "50",
+        # A killed server's WAL is split once HDFS has closed it: in a DataNode's next heartbeat, here in a second.
+        "hbase.lease.recovery.first.pause": "1000",
+        "hbase.lease.recovery.pause": "100",
         "hbase.regionserver.msginterval": "1000",
         "hbase.regionserver.handler.count": "10",
         "hbase.server.thread.wakefrequency": "1000",
