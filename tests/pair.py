@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from status_tool.cli.main import main
-from status_tool.clients.config import Settings
+from status_tool.clients.config import Settings, ThriftEndpoint
 from status_tool.clients.sitefiles import SiteConfig, load_site
+from status_tool.clients.thrift import scan
 from status_tool.clients.webhdfs import WebHdfs
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.sources.hdfs_files import endpoint_at
@@ -214,6 +215,21 @@ def start_pair(lab: Lab, master: ClusterSpec | None = None, slave: ClusterSpec |
         if set(BOTH_TRACKERS) & {key for key, value in cluster.spec.site.items() if value}:
             wait_until(partial(serves_state, cluster), 120, "a tracker has made the state table")
     return pair
+
+
+def wait_flushed(cluster: Cluster, from_ms: int | None = None) -> None:
+    """Wait until both trackers of each live server have begun a flush later than that, or than now, and ended it."""
+    later_ms = int(time.time() * 1000) if from_ms is None else from_ms
+    endpoint, live = ThriftEndpoint("127.0.0.1", cluster.thrift_port), set(cluster.admin.live_servers())
+
+    def flushed() -> bool:
+        rows = [cells for _, cells in scan(endpoint, STATE_TABLE, b"o", b"p")]
+        named = [(cells[b"t:n"][0].decode(), cells.get(b"t:f", (b"", 0))[0]) for cells in rows]
+        return live <= {name for name, _ in named} and all(
+            int.from_bytes(flush, "big") > later_ms for name, flush in named if name in live
+        )
+
+    wait_until(flushed, 60, "the trackers have flushed")
 
 
 def spool_of(cluster: Cluster) -> tuple[WebHdfs, str]:

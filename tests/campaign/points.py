@@ -187,7 +187,7 @@ def one_end(pair: Pair, table: str, draw: random.Random) -> tuple[End, Journal]:
                 victim.crash(draw.choice(victim.region_servers))
                 time.sleep(draw.uniform(0, 3 * INTERVAL_S))
             killed_ms = pair.master.lose()
-        pair.master.admin.mix_stop(mix)
+        pair.master.admin.mix_stop(mix, patience_s=3)  # no server is left to answer it
         journal.read()
     began = time.monotonic()
     found = recovery_point(pair)

@@ -22,7 +22,7 @@ from tests.campaign import points
 from tests.campaign.truth import Cells
 from tests.lab.cluster import Cluster
 from tests.lab.waiting import wait_until
-from tests.pair import PEER, STATE_TABLE, Pair, Result, tool_environment, tool_here
+from tests.pair import PEER, STATE_TABLE, Pair, Result, tool_environment, tool_here, wait_flushed
 from tests.wheel import build
 
 pytestmark = [pytest.mark.cluster]
@@ -301,12 +301,13 @@ def test_a_lost_master_leaves_its_recovery_point(pair: Pair, tmp_path: Path) -> 
             pair.slave.admin.snapshot("early", STATUS_TABLE)
             _a_later_file_settles_a_crash(pair)
             pair.master.admin.disable_peer(PEER)
-            # Until heads are recorded of entries that the slave does not get.
-            time.sleep(5 * points.INTERVAL_S)
+            # Until heads are recorded of entries that the slave does not get. Nothing is published without a peer.
+            wait_flushed(pair.master, int(time.time() * 1000) + 2_000)
             killed_ms = pair.master.lose()
-        pair.master.admin.mix_stop(mix)
+        pair.master.admin.mix_stop(mix, patience_s=3)  # no server is left to answer it
         journal.read()
-    found = points.recovery_point(pair, "--table", "points", "--report", str(tmp_path / "point.html"))
+    report = ("--report", str(tmp_path / "point.html"))
+    found = points.recovery_point(pair, "--table", "points", *report, ask=tool_here)
     assert "points: proven to" in (tmp_path / "point.html").read_text()
     present = points.stored_on_slave(pair, ["points"])
     end = points.judged(journal, present, found, "master", killed_ms, 0.0)

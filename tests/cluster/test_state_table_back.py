@@ -9,32 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from status_tool.clients.config import ThriftEndpoint
-from status_tool.clients.thrift import scan
 from tests.lab.cluster import Cluster, stop_together
 from tests.lab.errors import AdminError
 from tests.lab.waiting import wait_until
-from tests.pair import PEER, STATE_TABLE, Pair, Result, spool_of, tool_here
+from tests.pair import PEER, STATE_TABLE, Pair, Result, spool_of, tool_here, wait_flushed
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
 FLUSH_S = 6.0
 """The trackers of these clusters flush every five seconds."""
-
-
-def wait_flushed(cluster: Cluster) -> None:
-    """Wait until both trackers of each live server have begun a flush after this call, and ended it."""
-    began_ms = int(time.time() * 1000)
-    endpoint, live = ThriftEndpoint("127.0.0.1", cluster.thrift_port), set(cluster.admin.live_servers())
-
-    def flushed() -> bool:
-        rows = [cells for _, cells in scan(endpoint, STATE_TABLE, b"o", b"p")]
-        named = [(cells[b"t:n"][0].decode(), cells.get(b"t:f", (b"", 0))[0]) for cells in rows]
-        return live <= {name for name, _ in named} and all(
-            int.from_bytes(flush, "big") > began_ms for name, flush in named if name in live
-        )
-
-    wait_until(flushed, 60, "the trackers have flushed")
 
 
 def wait_marked(cluster: Cluster) -> None:

@@ -427,9 +427,9 @@ class Admin:
         """Cells acknowledged so far, from the one of that number on: table, row, family, qualifier, type, value."""
         return cast(list[str], self.call("mix_journal", **{"mix": mix, "from": start})["cells"])
 
-    def mix_stop(self, mix: int) -> None:
-        """On return the writer has ended; its journal can still be read."""
-        self.call("mix_stop", mix=mix)
+    def mix_stop(self, mix: int, patience_s: int = 20) -> None:
+        """On return the writer has ended, interrupted if it did not by itself; its journal can still be read."""
+        self.call("mix_stop", mix=mix, patience_s=patience_s)
 
     def cells(self, table: str, *, visible: bool = False) -> list[str]:
         """Every cell of a raw scan of all versions: row, family, qualifier, type, value.

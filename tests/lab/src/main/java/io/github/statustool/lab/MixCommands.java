@@ -67,7 +67,7 @@ final class MixCommands {
   private Object stop(Args args) throws InterruptedException {
     Mix mix = mixes.get(args.number("mix"));
     mix.stopping = true;
-    mix.join(TimeUnit.SECONDS.toMillis(20));
+    mix.join(TimeUnit.SECONDS.toMillis(args.integer("patience_s")));
     if (mix.isAlive()) {
       mix.interrupt();
       mix.join();
