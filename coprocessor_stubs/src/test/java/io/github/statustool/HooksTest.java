@@ -16,9 +16,11 @@ import io.github.statustool.streams.WalStamper;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.client.RegionInfoBuilder;
+import org.apache.hadoop.hbase.coprocessor.CoprocessorHost;
 import org.apache.hadoop.hbase.wal.WALEdit;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -86,6 +88,21 @@ class HooksTest {
       observer.postWALWrite(null, null, null, null);
     });
     assertEquals(2, recorder.health().errors());
+  }
+
+  /** The other one would record the same entries once more. */
+  @Test
+  void aWalIsObservedByOneTracker() {
+    Configuration conf = new Configuration(false);
+    conf.set(CoprocessorHost.WAL_COPROCESSOR_CONF_KEY, "other.Class");
+    assertEquals(MarkerObserver.class, MarkerObserver.install(conf));
+    assertEquals(MarkerObserver.class, MarkerObserver.install(conf));
+    String both = "other.Class," + MarkerObserver.class.getName();
+    assertEquals(both, conf.get(CoprocessorHost.WAL_COPROCESSOR_CONF_KEY));
+    String writer = WriteTimeTracker.class.getName() + "|1|hdfs://trackers.jar";
+    conf.set(CoprocessorHost.WAL_COPROCESSOR_CONF_KEY, writer);
+    assertEquals(WriteTimeTracker.class, MarkerObserver.install(conf));
+    assertEquals(writer, conf.get(CoprocessorHost.WAL_COPROCESSOR_CONF_KEY));
   }
 
   @Test

@@ -46,7 +46,7 @@ class SettingsTest {
   void aTrackerWithAWrongNameIsOff() {
     for (String value : List.of("ns:name", "", "a b", "\u00e9/")) {
       Configuration conf = Fixtures.conf("name", value);
-      conf.set(HConstants.ZOOKEEPER_ZNODE_PARENT, "/wrong/" + value);
+      conf.set(HConstants.HBASE_DIR, "/wrong/" + value);
       assertNull(SharedRecorders.of(conf), value);
     }
   }
@@ -55,9 +55,10 @@ class SettingsTest {
   @Test
   void noTrackerIsOnOnceAnotherOneOfItsServerIsOff() {
     Configuration conf = Fixtures.conf("name", "a b");
-    conf.set(HConstants.ZOOKEEPER_ZNODE_PARENT, "/wrong once");
+    conf.set(HConstants.HBASE_DIR, "/wrong once");
     assertNull(SharedRecorders.of(conf));
     conf.unset("hbase.replicationtable.name");
+    conf.set(HConstants.ZOOKEEPER_QUORUM, "one.more,than.before"); // the site files were read again
     assertNull(SharedRecorders.of(conf));
   }
 
