@@ -25,6 +25,7 @@ from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.sources.hdfs_files import endpoint_at
 from status_tool.sources.replication_queues import read_queues
 from status_tool.vocabulary.header import SKEW_MS
+from status_tool.vocabulary.state_rows import ServerRow, column, range_of
 from tests.lab.cluster import Cluster, ClusterSpec
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
@@ -223,8 +224,9 @@ def wait_flushed(cluster: Cluster, from_ms: int | None = None) -> None:
     endpoint, live = ThriftEndpoint("127.0.0.1", cluster.thrift_port), set(cluster.admin.live_servers())
 
     def flushed() -> bool:
-        rows = [cells for _, cells in scan(endpoint, STATE_TABLE, b"o", b"p")]
-        named = [(cells[b"t:n"][0].decode(), cells.get(b"t:f", (b"", 0))[0]) for cells in rows]
+        rows = [cells for _, cells in scan(endpoint, STATE_TABLE, *range_of(ServerRow.TYPE))]
+        server, flushed_ms = column(ServerRow.NAME), column(ServerRow.FLUSHED_MS)
+        named = [(cells[server][0].decode(), cells.get(flushed_ms, (b"", 0))[0]) for cells in rows]
         return live <= {name for name, _ in named} and all(
             int.from_bytes(flush, "big") > later_ms for name, flush in named if name in live
         )

@@ -556,6 +556,8 @@ class StateTable(NamedTable):
 
         A cell is newer than the one that it replaces, whatever the clocks of the hosts that write them show.
         """
+        if not kept:
+            return
         name = column(ProvenRow.PROVEN + master_id.encode())
         with self._change() as rows:
             for table, one in kept.items():

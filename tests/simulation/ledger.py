@@ -65,7 +65,7 @@ class Held:
     recorded: int = 0
     """What had been appended by its server's last flush."""
     appended: int = 0
-    """`ContentLedger.appended`."""
+    """`ContentLedger.noteAppended`."""
     closed: int | None = None
     elsewhere: int | None = None
     unseen: int | None = None
@@ -323,7 +323,7 @@ class LedgerWorld:
         if server.blind:
             return
         for held in server.held.values() if self.follows_wals and not urgent else ():
-            self.note_appended(held)
+            self.note_durable(held)
         for name, held in (*server.over, *server.held.items()):
             if not held.stored and (not urgent or held.closed is not None or held.urgent):
                 self.store.put([(b"f" + name.encode(), self.cells_of(server, held))], fate)
@@ -336,8 +336,8 @@ class LedgerWorld:
                 held.recorded = held.appended
         server.over = [(name, held) for name, held in server.over if not held.stored]
 
-    def note_appended(self, held: Held) -> None:
-        """`ContentLedger.noteAppended`."""
+    def note_durable(self, held: Held) -> None:
+        """`ContentLedger.noteDurable`."""
         if held.appended > held.durable:
             held.durable, held.stored, held.stamped = held.appended, False, 0
 

@@ -189,7 +189,7 @@ def broken_rules() -> dict[str, tuple[object, str, Callable[..., object]]]:
         ),
         "what a table kept before": (content, "keeps_more", lambda *_: False),
         "a crash in between": (ledger.LedgerWorld, "is_last", lambda *_: True),
-        "what had been appended": (ledger.LedgerWorld, "note_appended", lambda *_: None),
+        "what had been appended": (ledger.LedgerWorld, "note_durable", lambda *_: None),
     }
 
 

@@ -128,6 +128,12 @@ def test_what_is_recorded_later_counts_whatever_the_hosts_clocks_show(
     assert stored.rows.keys() == {b"vns:t"}
 
 
+def test_nothing_to_record_changes_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else an interruption would say that it may have, and each `--rows` would connect once more."""
+    monkeypatch.setattr(named_table, "connection", lambda *_, **__: pytest.fail("nothing is to be written"))
+    StateTable(ThriftEndpoint("localhost", 9090), "replicationstate").record_kept("m", {})
+
+
 def test_what_is_forgotten_is_told(stored: Stored) -> None:
     """By whom, and up to when; another master's record stays."""
     settings = cast(Settings, SimpleNamespace(thrift=lambda: None, state_table="replicationstate"))

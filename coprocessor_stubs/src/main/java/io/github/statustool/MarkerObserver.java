@@ -119,7 +119,7 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
         TableWrites writes = notes.writes(info);
         if (writes != null) {
           writes.add(key.getWriteTime(), edit, ((WALKeyImpl) key).getClusterIds(), false);
-          notes.appended(info, (WALKeyImpl) key);
+          notes.noteAppended(info, (WALKeyImpl) key);
         }
       }
     } catch (Throwable t) {

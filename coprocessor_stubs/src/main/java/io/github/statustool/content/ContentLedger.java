@@ -89,7 +89,7 @@ public final class ContentLedger {
   }
 
   /** Notes an entry that has cells, once it is appended. Called by WAL threads; a region's entries are in one WAL. */
-  public void appended(String region, long seq) {
+  public void noteAppended(String region, long seq) {
     if (isOfSlave) {
       // A look first: computeIfAbsent may lock.
       AtomicLong newest = appended.get(region);
@@ -105,7 +105,7 @@ public final class ContentLedger {
   }
 
   /** Records that these entries, which {@link #appended} has returned, are durable; {@link #marked} has them then. */
-  public void areDurable(Map<String, Long> entries) {
+  public void noteDurable(Map<String, Long> entries) {
     readMarkers();
     entries.forEach((region, seq) -> {
       OpenTenure tenure = open.get(region);

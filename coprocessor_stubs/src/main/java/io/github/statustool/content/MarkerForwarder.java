@@ -47,8 +47,8 @@ public final class MarkerForwarder {
   }
 
   /** Notes an entry with cells of a region that has {@link #writes}, once it is appended. */
-  public void appended(RegionInfo region, WALKeyImpl key) {
-    ledger.appended(region.getEncodedName(), key.getSequenceId());
+  public void noteAppended(RegionInfo region, WALKeyImpl key) {
+    ledger.noteAppended(region.getEncodedName(), key.getSequenceId());
   }
 
   /** @param scopes replication scopes of the families before HBase removed them from the marker; or null */

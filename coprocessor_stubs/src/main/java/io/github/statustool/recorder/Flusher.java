@@ -188,13 +188,13 @@ final class Flusher {
 
   /** Returns heads and markers that are durable, and cover everything acknowledged so far. */
   private List<Change> durable() throws IOException {
+    Map<String, Long> appended = observed.content.appended(); // before the sync, which need not cover what comes later
     // ASYNC_WAL acknowledges an entry that is still in the ring buffer, where no hook has seen it. Even if no head
     // seems to have changed, this brings all acknowledged ones through the hooks, also the slave's own clients'.
-    Map<String, Long> appended = observed.content.appended();
     syncer.sync(roles.walsToSync());
     // A WAL that closes may not have been synced: its server may have been fenced. After a clean stop markers tell.
     if (roles.areWalsOpen()) {
-      observed.content.areDurable(appended); // before the heads are collected, as with markers
+      observed.content.noteDurable(appended); // before the heads are collected, as with markers
     }
     Map<String, List<Change>> markers = observed.content.marked();
     return durable(observed.headChanges(), markers);

@@ -9,7 +9,6 @@ import io.github.statustool.state.StoredRow;
 import io.github.statustool.state.TrackerVersion;
 import java.io.IOException;
 import java.util.Arrays;
-import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.util.Bytes;
 
 /**
@@ -41,8 +40,8 @@ final class ServerRole {
   private long lastTimestamp;
   /** {@link ServerRow#LAST} of the row as this server knows it to be stored; null: there is none. */
   private byte[] stored;
-  /** The highest of those whose write failed or went to the spool: each may have been stored since. */
-  private byte[] attempted = HConstants.EMPTY_BYTE_ARRAY;
+  /** The newest one whose write failed or went to the spool, which like each before may be stored; null: none. */
+  private byte[] attempted;
   private boolean ended;
 
   ServerRole(char role, String serverName) {
@@ -110,14 +109,14 @@ final class ServerRole {
 
   private void landed(byte[] version, Change change) {
     stored = version;
-    attempted = HConstants.EMPTY_BYTE_ARRAY;
+    attempted = null;
     change.stored();
   }
 
   /** Accepts the row that is there, if any, after the table was found to have gone back. */
   void accept(StoredRow row) {
     stored = row.value(ServerRow.LAST);
-    attempted = HConstants.EMPTY_BYTE_ARRAY;
+    attempted = null;
   }
 
   private static byte[] version(StateRow row) {
@@ -125,7 +124,7 @@ final class ServerRole {
         .orElseThrow().value;
   }
 
-  /** Compares two versions, of which none is the oldest: they only rise, and this server alone writes its row. */
+  /** Compares two versions, null being the oldest: they only rise, and this server alone writes its row. */
   private static boolean isNewer(byte[] one, byte[] other) {
     return one != null && (other == null || Bytes.compareTo(one, other) > 0);
   }

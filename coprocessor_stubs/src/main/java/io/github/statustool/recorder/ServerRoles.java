@@ -138,7 +138,8 @@ public final class ServerRoles {
   /** Returns the WALs whose acknowledged entries may not have passed their hooks yet. */
   Collection<ServerComponent> walsToSync() {
     List<ServerComponent> all = new ArrayList<>(wals);
-    observedWals.stream().filter(wal -> !wal.isOver()).forEach(all::add); // all of one that is have, and it answers no more
+    // One that has ended answers no more, and all its entries have passed. It stays for areWalsOpen().
+    observedWals.stream().filter(wal -> !wal.isOver()).forEach(all::add);
     return all;
   }
 

@@ -81,12 +81,15 @@ public final class WalStamper {
 
   /** Records a write that this cluster does not replicate. */
   private void noteWrite(RegionInfo region, WALKeyImpl key, WALEdit edit) {
-    if (!edit.isMetaEdit() && !edit.isReplay()) {
-      TableWrites writes = streams(region).writes;
-      if (writes != null) {
-        writes.add(key.getWriteTime(), edit, key.getClusterIds(), false);
-      }
+    TableWrites writes = writes(region, edit);
+    if (writes != null) {
+      writes.add(key.getWriteTime(), edit, key.getClusterIds(), false);
     }
+  }
+
+  /** Returns the writes to the table of an entry with cells; null for any other entry, and where none are kept. */
+  private TableWrites writes(RegionInfo region, WALEdit edit) {
+    return edit.isMetaEdit() || edit.isReplay() ? null : streams(region).writes;
   }
 
   public void after(RegionInfo region, WALKeyImpl key, WALEdit edit) throws IOException {
@@ -97,7 +100,7 @@ public final class WalStamper {
       stampedHeads.advance(cells, stampedStreams, key.getSequenceId(), key.getWriteTime());
       // After the head: a WAL's end is clean if all that is counted is durable, and then the heads have to name it all.
       appended.setRelease(appended.getPlain() + 1);
-      markers.appended(region, key);
+      markers.noteAppended(region, key);
     } else if (region.isMetaRegion()) {
       lineage.read(edit, key.getWriteTime());
     } else if (edit.isMetaEdit()) {
@@ -105,8 +108,8 @@ public final class WalStamper {
       if (edit.isRegionCloseMarker()) {
         regions.remove(region);
       }
-    } else if (!edit.isReplay() && streams(region).writes != null) {
-      markers.appended(region, key);
+    } else if (writes(region, edit) != null) {
+      markers.noteAppended(region, key);
     }
   }
 

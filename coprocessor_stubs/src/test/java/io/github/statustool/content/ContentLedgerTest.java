@@ -192,24 +192,31 @@ class ContentLedgerTest {
     assertEquals(0, tenure.elsewhere);
   }
 
+  private void append(long seq) {
+    here.content.noteAppended(region.getEncodedName(), seq);
+  }
+
+  private void openOnASlave() throws IOException {
+    here.content.followWals();
+    here.open(10, ONE);
+    append(12);
+  }
+
   /** Otherwise a slave that loses the WALs of a crashed server would open the region with less, unnoticed. */
   @Test
   void aSlavesRegionHasToOpenAboveWhatWasAppendedByTheLastFlush() throws IOException {
-    String name = region.getEncodedName();
-    here.content.followWals();
-    here.open(10, ONE);
-    here.content.appended(name, 12);
+    openOnASlave();
     here.write();
     assertEquals(0, only().durable, "nobody has asked for it: the entry may not be durable");
-    here.content.areDurable(Map.of(name, 12L));
-    here.content.appended(name, 13);
-    assertEquals(Set.of(name), here.content.marked().keySet(), "after its head");
+    here.content.noteDurable(Map.of(region.getEncodedName(), 12L));
+    append(13);
+    assertEquals(Set.of(region.getEncodedName()), here.content.marked().keySet(), "after its head");
     here.write();
     assertEquals(12, only().durable);
-    here.content.areDurable(here.content.appended());
+    here.content.noteDurable(here.content.appended());
     here.write();
     assertEquals(13, only().durable);
-    here.content.areDurable(here.content.appended());
+    here.content.noteDurable(here.content.appended());
     assertTrue(here.pending().isEmpty());
     here.flush(21, TWO);
     here.write();
@@ -218,24 +225,21 @@ class ContentLedgerTest {
 
   @Test
   void whatWasAppendedBelongsToTheTenureThatIsOpen() throws IOException {
-    String name = region.getEncodedName();
-    here.content.followWals();
-    here.open(10, ONE);
-    here.content.appended(name, 12);
+    openOnASlave();
     here.close(14);
-    here.content.areDurable(here.content.appended());
+    here.content.noteDurable(here.content.appended());
     here.write();
     assertEquals(0, only().durable, "its files are known, and all that they have");
     here.open(15, ONE);
-    here.content.appended(name, 17);
+    append(17);
     Map<String, Long> before = here.content.appended();
     here.close(18);
     here.open(19, ONE);
-    here.content.appended(name, 21); // before the recorder reads the close
-    here.content.areDurable(before);
+    append(21); // before the recorder reads the close
+    here.content.noteDurable(before);
     here.write();
     assertTrue(stored().stream().allMatch(tenure -> tenure.durable == 0), "17 is not of the tenure that is open");
-    here.content.areDurable(here.content.appended());
+    here.content.noteDurable(here.content.appended());
     here.write();
     assertTrue(stored().stream().anyMatch(tenure -> tenure.open == 19 && tenure.durable == 21));
   }
@@ -244,7 +248,7 @@ class ContentLedgerTest {
   @Test
   void aMasterDoesNotFollowItsWals() throws IOException {
     here.open(10, ONE);
-    here.content.appended(region.getEncodedName(), 12);
+    append(12);
     assertTrue(here.content.appended().isEmpty());
   }
 

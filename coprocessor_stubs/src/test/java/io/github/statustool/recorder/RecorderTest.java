@@ -1450,8 +1450,8 @@ class RecorderTest {
     recorder.observed().content.followWals();
     mark(event(EventType.REGION_OPEN));
     tick(1_000);
-    recorder.observed().content.appended(region.getEncodedName(), 77);
-    observed.inRingBuffer = () -> recorder.observed().content.appended(region.getEncodedName(), 78);
+    recorder.observed().content.noteAppended(region.getEncodedName(), 77);
+    observed.inRingBuffer = () -> recorder.observed().content.noteAppended(region.getEncodedName(), 78);
     issue(TOKEN);
     tick(1_000);
     assertArrayEquals(TOKEN, store.value(replicatorRow, ServerRow.ECHO));
