@@ -99,9 +99,9 @@ def by_check(folder: Path, passes: int, conf: dict[str, str]) -> Costs:
     from status_tool.report.reporter import write_report
     from status_tool.spark.cluster import read_parquet
     from status_tool.spark.counts import overview_of
-    from status_tool.spark.held import SMALL_BYTES
     from status_tool.spark.judge import rows_of_regions
     from status_tool.spark.session import small_query
+    from status_tool.spark.settings import is_small
     from status_tool.spark.verify import Verification
     from status_tool.vocabulary.scope import Scope
     from status_tool.vocabulary.verdicts import Status
@@ -109,9 +109,9 @@ def by_check(folder: Path, passes: int, conf: dict[str, str]) -> Costs:
     costs, scope = Costs(), Scope(check_hdfs=False)
     with _session(folder, conf) as session:
         ours, theirs = (read_parquet(session, folder / f"{side}.parquet", folder, side) for side in ("master", "slave"))
-        small = (folder / "master.parquet").stat().st_size <= SMALL_BYTES
+        small = is_small(folder / "master.parquet")
         for _ in range(passes):
-            check = Verification(session, ours, theirs, MASTER, SLAVE, scope, small=small)
+            check = Verification(lambda: (ours, theirs), MASTER, SLAVE, scope, small=small)
             with small_query(session) if small else nullcontext(), closing(check):
                 with timed() as cost:
                     outcome = check.outcome()

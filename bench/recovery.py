@@ -111,7 +111,7 @@ class _Published:
         small = rows.filter(pc.is_in(rows["kind"], pa.array(["table", "server"]))).to_pylist()
         check = Check(Path(), Scope(check_hdfs=False))
         slave, scratch = Snapshot(header, tuple(small), ()), Scratch(self.folder, near)
-        return _Bench(cast(PublishedTable, self), spark, slave, check, scratch, lambda _: None)
+        return _Bench(cast(PublishedTable, self), lambda: spark, slave, check, scratch, lambda _: None)
 
     def closing(self, number: int) -> Closing:
         """Return the closing row of a file; number 0 is the newest."""

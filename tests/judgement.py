@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from pyspark.sql import SparkSession
+
 from status_tool.explain.conclude import conclude, tally_of
 from status_tool.rules.context import build_context
 from status_tool.rules.judged import judge_files, judge_regions
@@ -69,3 +71,8 @@ def groups_of(problems: Iterable[Problem]) -> tuple[Group, ...]:
             lag = max(known.lag_ms or 0, problem.lag_ms or 0) or None
             found[key] = replace(known, count=known.count + 1, lag_ms=lag)
     return tuple(found.values())
+
+
+def no_spark() -> SparkSession:
+    """Fail: nothing of a test needs Spark."""
+    raise AssertionError("Spark was asked for")

@@ -24,7 +24,7 @@ from status_tool.cli.times import parse_baseline, parse_time
 from status_tool.clients.config import HdfsClient, Settings
 from status_tool.errors import ConfigurationError, StatusToolError, UsageError
 from status_tool.spark import jvm
-from status_tool.spark.settings import archived, is_short, spark_settings_with, take_spark
+from status_tool.spark.settings import archived, is_short, is_small, spark_settings_with, submitted, take_spark
 from status_tool.status_file.signature import SignKey
 from status_tool.temporary import temporary_folder
 from status_tool.vocabulary.header import MASTER, SLAVE
@@ -328,16 +328,27 @@ def _refuse(mode: Mode, one: SimpleNamespace, given: frozenset[str]) -> None:
 
 
 def _begin_early(asked: AskedRun) -> None:
-    """Start Spark's JVM, which takes as long to start as everything else takes to import."""
+    """Start Spark's JVM, which takes as long to start as everything else takes to import, if it may be needed."""
     one = asked.options
     if one.status_file is None:
         return
     take_spark()
-    if one.status_file.is_file() and not one.explain:
+    if one.status_file.is_file() and not one.explain and _may_need_spark(asked):
         # An error here comes again where the JVM is needed, and is told there.
         with loading(jvm.kill), suppress(StatusToolError, OSError):
             wanted = spark_settings_with(one.spark_master, dict(asked.spark_conf), is_short(one.status_file))
             jvm.begin(archived(wanted)[0])
+
+
+def _may_need_spark(asked: AskedRun) -> bool:
+    """Return False if only regions are asked about, of a file so small that this process judges them.
+
+    Whether FILE has files is not known yet. `runs.check.spark_of` decides it.
+    """
+    one = asked.options
+    is_shown = one.debug or one.report is not None or bool(asked.lists)
+    is_told = one.spark_master is not None or bool(asked.spark_conf) or submitted()
+    return one.only is not Half.HBASE or one.follow or is_shown or is_told or not is_small(one.status_file)
 
 
 def _lists(named: dict[str, Path | None], as_json: bool) -> dict[str, Path | None]:
@@ -412,6 +423,10 @@ def spark_settings_of(pairs: list[str] | None) -> tuple[tuple[str, str], ...]:
 
 
 def streams_of(one: SimpleNamespace) -> Scope:
-    """Return the scope of a command about streams alone, by the options `table`, `namespace`, `since` and `peer`."""
+    """Return the scope of a command about streams alone, by the options that narrow `run -i` to what counts."""
     tables = TableFilter.of(one.table or (), one.namespace or ())
-    return Scope(tables.tables, tables.namespaces, parse_baseline(one.since or (), tables), one.peer, check_hdfs=False)
+    return Scope(
+        *(tables.tables, tables.namespaces, parse_baseline(one.since or (), tables), one.peer),
+        check_hdfs=False,
+        accepted_drift=frozenset(map(plain_name, one.accept_drift or ())),
+    )

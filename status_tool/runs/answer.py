@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing, nullcontext
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,8 +27,8 @@ from status_tool.spark.deep import with_crc
 from status_tool.spark.hdfs import mapped_paths
 from status_tool.spark.held import HeldRows, frame_of
 from status_tool.spark.lists import write_lists
-from status_tool.spark.session import small_query
-from status_tool.spark.verify import Verification
+from status_tool.spark.session import Spark, small_query
+from status_tool.spark.verify import Frames, Verification
 from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.findings import NO_PROOFS, RowProofs
 from status_tool.vocabulary.outcome import Outcome
@@ -59,7 +60,7 @@ class Comparison:
     slave_file: StatusFile | None = None
     """File that the slave's rows are of; None: they are live."""
 
-    def answer(self, spark: SparkSession, say: Say, last: Last) -> Outcome:
+    def answer(self, spark: Spark, say: Say, last: Last) -> Outcome:
         """Compare; an outcome that is `last` has an overview. Raises what reading a side raises."""
         say("comparing every stream and file")
         try:
@@ -79,31 +80,42 @@ class Comparison:
             if file is not None:
                 file.refuse_another()
 
-    def _outcome(self, spark: SparkSession, say: Say, last: Last) -> Outcome:
-        # Before the rows are given to Spark: of a small check that alone takes half of the time if it is compiled.
-        with small_query(spark) if self.side.is_small else nullcontext():
-            return self._compared(spark, say, last)
+    def _outcome(self, spark: Spark, say: Say, last: Last) -> Outcome:
+        with ExitStack() as stack:
 
-    def _compared(self, spark: SparkSession, say: Say, last: Last) -> Outcome:
+            @cache
+            def tuned() -> SparkSession:
+                session = spark()
+                # Before rows are given to Spark: of a small check that takes half of the time if it is compiled.
+                if self.side.is_small:
+                    stack.enter_context(small_query(session))
+                return session
+
+            return self._compared(tuned, say, last)
+
+    def _compared(self, spark: Spark, say: Say, last: Last) -> Outcome:
         check, question = self.check, self.question
         master_rows = self.side.rows(spark, self.folder)
-        master = _in_question(frame_of(spark, master_rows), question)
-        theirs = mapped_paths(frame_of(spark, self.slave_rows), check.scope.path_map.pairs)
-        slave = _in_question(theirs, question.of_slave)
         held = None
         if isinstance(master_rows, pa.Table) and isinstance(self.slave_rows, pa.Table):
             held = HeldRows.of(master_rows, self.slave_rows, question.left_out)
 
-        def verification(slave: DataFrame) -> Verification:
-            context = (question.master, question.slave, question.scope, question.queues)
-            return Verification(spark, master, slave, *context, self.side.is_small, self.rows, held, question.left_out)
+        def in_question() -> tuple[DataFrame, DataFrame]:
+            theirs = mapped_paths(frame_of(spark(), self.slave_rows), check.scope.path_map.pairs)
+            ours = _in_question(frame_of(spark(), master_rows), question)
+            return ours, _in_question(theirs, question.of_slave)
 
-        with closing(verification(slave)) as checked, ExitStack() as again:
+        def verification(frames: Frames) -> Verification:
+            context = (question.master, question.slave, question.scope, question.queues)
+            return Verification(frames, *context, self.side.is_small, self.rows, held, question.left_out)
+
+        with closing(verification(in_question)) as checked, ExitStack() as again:
             outcome, decided = checked.outcome(), checked
             if self.endpoint is not None and outcome.hdfs and outcome.hdfs.files[FileStatus.INCOMPARABLE]:
                 say("reading the files that checksums cannot settle")
                 read = with_crc(checked, self.endpoint, check.files.load, check.scope.path_map, self.folder)
-                decided = again.enter_context(closing(verification(read)))
+                master = checked.master_df
+                decided = again.enter_context(closing(verification(lambda: (master, read))))
                 outcome = decided.outcome()
             if check.debug_dir is not None:
                 outcome = dataclasses.replace(outcome, undumped=_dumped(decided, check.debug_dir))

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from pyspark.sql import SparkSession
-
 from status_tool.gather.snapshot import FileOptions
 from status_tool.runs.compare_rows import RowsAsked
+from status_tool.runs.master_side import MasterSide
 from status_tool.spark.lists import FullList
-from status_tool.spark.session import spark_session
+from status_tool.spark.session import Spark, spark_when_needed
 from status_tool.spark.settings import is_short
 from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.scope import Scope
@@ -60,7 +59,17 @@ class Check:
     """Time for which FILE's samples of rows are compared at most; 0: not at all."""
 
 
-def session_of(check: Check) -> AbstractContextManager[SparkSession]:
+def spark_of(check: Check, side: MasterSide, *, at_once: bool = False) -> AbstractContextManager[Spark]:
     """Return Spark's session for a check: the running one, else one that ends with the check."""
-    small = is_short(check.status_file)
-    return spark_session(check.spark_master, check.spark_conf, small=small, is_last=True)
+    small, at_once = is_short(check.status_file), at_once or needs_spark(check, side)
+    return spark_when_needed(check.spark_master, check.spark_conf, small=small, at_once=at_once)
+
+
+def needs_spark(check: Check, side: MasterSide) -> bool:
+    """Return True if a check needs Spark whatever the slave has.
+
+    This process judges regions of small files. Spark compares files, and makes dumps, lists and pages.
+    """
+    has_files = check.scope.check_hdfs and side.header.half in ("both", "hdfs")
+    is_shown = check.debug_dir is not None or bool(check.lists) or check.for_report
+    return has_files or is_shown or not side.is_small

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 
 from status_tool.clients.config import Settings
 from status_tool.errors import ConnectionFailed
 from status_tool.report.progress import Progress
 from status_tool.runs.answer import Comparison, always
-from status_tool.runs.check import Check, session_of
+from status_tool.runs.check import Check, spark_of
 from status_tool.runs.live_rounds import LiveRounds, Look, Master, question_in
 from status_tool.runs.master_side import MasterSide, facts_of
 from status_tool.runs.refusals import known_header, side_in_scope
@@ -16,6 +17,7 @@ from status_tool.runs.slave_side import scratch_of
 from status_tool.runs.write import Say
 from status_tool.spark.cluster import read_status
 from status_tool.spark.held import small_file
+from status_tool.spark.session import Spark
 from status_tool.status_file.reader import open_status
 from status_tool.temporary import temporary_folder
 from status_tool.vocabulary.header import MASTER, SLAVE
@@ -24,6 +26,8 @@ from status_tool.vocabulary.outcome import Outcome
 
 class FixedMaster(Master):
     """FILE, and nothing newer."""
+
+    is_read_again = False
 
     def __init__(self, file: MasterSide, say: Say) -> None:
         super().__init__(file)
@@ -59,8 +63,8 @@ def check_live(settings: Settings, check: Check, say: Say, progress: Progress | 
         return LiveRounds(settings, check, master, deadline, say, scratch, progress or Progress()).run()
 
 
-def check_offline(check: Check, say: Say) -> Outcome:
-    """Verify FILE against FILE2. Raises what opening them raises."""
+def check_offline(check: Check, say: Say, spark: Spark | None = None) -> Outcome:
+    """Verify FILE against FILE2; `spark` is the session of several checks. Raises what opening them raises."""
     assert check.slave_status is not None
     with open_status(check.status_file, require_side=MASTER, key=check.key) as file:
         side = MasterSide(file, known_header(file, check))
@@ -69,8 +73,8 @@ def check_offline(check: Check, say: Say) -> Outcome:
             temporary_folder() as folder,
         ):
             question = question_in(side, facts_of(slave, slave.header), check)
-            with session_of(check) as spark:
+            with nullcontext(spark) if spark else spark_of(check, side) as spark:
                 held = small_file(slave)
-                rows = read_status(spark, slave, folder) if held is None else held
+                rows = read_status(spark(), slave, folder) if held is None else held
                 comparison = Comparison(check, question, side, rows, folder, slave_file=slave)
                 return comparison.answer(spark, say, always)

@@ -61,7 +61,7 @@ from status_tool.runs.master_side import facts_of
 from status_tool.runs.question import SideFacts, shipped_by, words_of
 from status_tool.runs.write import Say, source_of
 from status_tool.sources.state_table import now_ms
-from status_tool.spark.session import spark_session
+from status_tool.spark.session import Spark, spark_when_needed
 from status_tool.status_file.reader import StatusFile, open_status
 from status_tool.status_file.signature import SignKey
 from status_tool.status_file.writer import StatusWriter
@@ -216,11 +216,11 @@ def check_paths(asked: PathsAsked, say: Say) -> PathsFound:
         desk = _Desk(asked, folder, say)
         # Before the clusters: a file that is refused ends the run, and no barrier has been put in vain.
         desk.open_files()
-        # The JVM takes seconds to start: the clusters are read meanwhile.
+        # If the options ask for a JVM, it takes seconds to start: the clusters are read meanwhile.
         first = pool.submit(desk.read_first)
-        with spark_session(asked.spark_master, asked.spark_conf, small=True, is_last=True):
+        with spark_when_needed(asked.spark_master, asked.spark_conf) as spark:
             first.result()
-            return _Search(asked, desk, say).run()
+            return _Search(asked, desk, say, spark).run()
 
 
 class _Desk:
@@ -411,6 +411,7 @@ class _Search:
     asked: PathsAsked
     desk: _Desk
     say: Say
+    spark: Spark
     deadline: float = 0.0
     judged: dict[tuple[Hop, int], tuple[PathState, Outcome | None]] = field(default_factory=dict)
 
@@ -519,7 +520,7 @@ class _Search:
         )
         # `check_offline` opens both by their paths: these see at their end that nobody has replaced them.
         with master.opened(), slave.opened():
-            return check_offline(check, lambda _: None)
+            return check_offline(check, lambda _: None, self.spark)
 
     def _found(self, stations: Sequence[Station], hops: Sequence[Hop], paths: tuple[CheckedPath, ...]) -> PathsFound:
         unread = self.desk.unread()

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 from status_tool.clients.config import Settings
 from status_tool.clients.delegation_tokens import no_token_left
 from status_tool.clients.hdfs_native import no_process_left
@@ -24,7 +22,7 @@ from status_tool.gather.snapshot import Snapshot, snapshot
 from status_tool.report.progress import Progress
 from status_tool.rules.kept_proofs import kept_of, lasting, told
 from status_tool.runs.answer import Comparison, Last, always
-from status_tool.runs.check import Check, session_of
+from status_tool.runs.check import Check, spark_of
 from status_tool.runs.compare_rows import RowComparison
 from status_tool.runs.master_side import MasterSide, facts_of
 from status_tool.runs.question import Question, SideFacts, question_of, refuse_narrowed, refuse_pruned
@@ -33,6 +31,7 @@ from status_tool.runs.slave_side import Scratch, read_here, segments_now, slave_
 from status_tool.runs.write import Say
 from status_tool.sources.hdfs_files import HdfsSource
 from status_tool.sources.state_table import StateTable, now_ms
+from status_tool.spark.session import Spark
 from status_tool.vocabulary.findings import NO_PROOFS, RowProofs
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.verdicts import Status, Verdict
@@ -74,6 +73,8 @@ Comparing = Callable[[Both], RowComparison]
 
 class Master(ABC):
     """The master's side of a live check: fixed, as in FILE, or read again in each round."""
+
+    is_read_again = True
 
     def __init__(self, file: MasterSide) -> None:
         self.file = file
@@ -120,13 +121,17 @@ class LiveRounds:
         ):
             # The JVM takes seconds to start: meanwhile the trackers flush, and the slave's rows, if few, are read.
             first = pool.submit(self._read)
-            with self._rows(pool, first) as rows, session_of(self.check) as spark:
+            with self._rows(pool, first) as rows, self._spark() as spark:
                 outcome = self._until_decided(spark, first.result(), samples, rows)
                 is_asked = any(one.flag == "--sample" for one in self.check.given) and self.check.sample_s > 0
                 sampled = samples().notice(_lacking(outcome), is_asked=is_asked)
                 return _with_notices(outcome, *self.told, sampled)
 
-    def _until_decided(self, spark: SparkSession, sides: Both, samples: Repeating, compared: Comparing) -> Outcome:
+    def _spark(self) -> AbstractContextManager[Spark]:
+        # With --follow Spark reads FILE's streams beside those of the master now.
+        return spark_of(self.check, self.master.file, at_once=self.master.is_read_again)
+
+    def _until_decided(self, spark: Spark, sides: Both, samples: Repeating, compared: Comparing) -> Outcome:
         # With proofs by rows the comparison is repeated: files get what the rows have settled.
         by_rows = self.check.rows is not None or bool(samples().unequal)
         by_streams = dataclasses.replace(self.check, debug_dir=None, lists=()) if by_rows else self.check
@@ -183,9 +188,7 @@ class LiveRounds:
                 if self._is_over():
                     raise
 
-    def _answer(
-        self, spark: SparkSession, sides: Both, check: Check, last: Last, rows: RowProofs = NO_PROOFS
-    ) -> Outcome:
+    def _answer(self, spark: Spark, sides: Both, check: Check, last: Last, rows: RowProofs = NO_PROOFS) -> Outcome:
         files = next((source for source in sides.slave.sources if isinstance(source, HdfsSource)), None)
         comparison = Comparison(
             check,

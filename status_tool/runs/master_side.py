@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from status_tool.runs.question import SideFacts
 from status_tool.spark.cluster import read_status
-from status_tool.spark.held import SMALL_BYTES, small_file
+from status_tool.spark.held import small_file
+from status_tool.spark.session import Spark
+from status_tool.spark.settings import is_small
 from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.header import Header
 
@@ -28,9 +30,9 @@ class MasterSide:
     @property
     def is_small(self) -> bool:
         """Return True if Spark plans for few rows."""
-        return self.file.parquet_path.stat().st_size <= SMALL_BYTES
+        return is_small(self.file.parquet_path)
 
-    def rows(self, spark: SparkSession, folder: Path) -> DataFrame | pa.Table:
+    def rows(self, spark: Spark, folder: Path) -> DataFrame | pa.Table:
         """Return all rows.
 
         This process holds them if they are few; else Spark reads them from `folder`, which must outlive them.
@@ -38,11 +40,11 @@ class MasterSide:
         held = small_file(self.file) if self.older is None else None
         if held is not None:
             return held
-        rows = read_status(spark, self.file, folder)
+        rows = read_status(spark(), self.file, folder)
         if self.older is None:
             return rows
         # Of servers, peers, tables and queues only the newer rows count.
-        kept = read_status(spark, self.older, folder).where(F.col("kind").isin("stream", "file", "count"))
+        kept = read_status(spark(), self.older, folder).where(F.col("kind").isin("stream", "file", "count"))
         return rows.unionByName(kept)
 
     def facts(self) -> SideFacts:

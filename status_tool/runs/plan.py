@@ -16,7 +16,7 @@ from status_tool.gather.hdfs_side import exclusions_of, files_endpoint, impatien
 from status_tool.gather.peer_topology import what_is_shipped
 from status_tool.gather.snapshot import Request, with_shutdown
 from status_tool.printable import duration, iso
-from status_tool.runs.check import Check
+from status_tool.runs.check import Check, needs_spark
 from status_tool.runs.follow import followed_side, refuse_another
 from status_tool.runs.question import refuse_since
 from status_tool.runs.refusals import side_in_scope
@@ -25,6 +25,7 @@ from status_tool.runs.slave_side import slave_request
 from status_tool.sources import meta
 from status_tool.sources.hdfs_files import expand, refusals_end_the_run
 from status_tool.sources.state_table import StateTable, now_ms
+from status_tool.spark.settings import submitted
 from status_tool.status_file.reader import open_status
 from status_tool.vocabulary.header import BY_OPTION, MASTER, SLAVE, Header
 from status_tool.vocabulary.selection import LOCAL, by_system
@@ -90,7 +91,9 @@ def explain_check(settings: Settings, check: Check, followed: Settings | None = 
             yield from _hdfs(settings, asked, summaries=False)
             if check.deep and not asked.files.deep:
                 yield _contents("files that checksums cannot settle, and those of local folders")
-    yield Step("Spark", check.spark_master or "local[*], or the master that was submitted")
+    master = check.spark_master or "local[*], or the master that was submitted"
+    is_sure = needs_spark(check, side) or not is_fixed or check.spark_master or check.spark_conf or submitted()
+    yield Step("Spark", master if is_sure else f"started only if the slave has many rows: {master}")
 
 
 def _hbase(settings: Settings, request: Request) -> Iterator[Step]:

@@ -31,7 +31,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from status_tool.clients.config import Settings
 from status_tool.clients.delegation_tokens import no_token_left
@@ -56,7 +56,7 @@ from status_tool.runs.question import SideFacts
 from status_tool.runs.slave_side import Scratch, gather, scratch_of, segment_rows, slave_rows
 from status_tool.runs.write import Say
 from status_tool.sources.state_table import now_ms
-from status_tool.spark.session import spark_session
+from status_tool.spark.session import Spark, spark_when_needed
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
@@ -179,14 +179,18 @@ def find_point(settings: Settings, asked: PointAsked, say: Say) -> RecoveryPoint
     files = of_one_master(published, slave_id, asked.master_cluster_id, "--master-cluster ID")
     notices = tuple(f"published status files that are not counted: {why}" for why in published.unreadable)
     if not files:
-        nothing = "no master has published a status file to this cluster: run `status-tool publish` on the master"
+        whose = "no master has" if asked.master_cluster_id is None else f"the master {asked.master_cluster_id} has not"
+        nothing = (
+            f"{whose} published a status file to this cluster within a day, for which they are kept: run `status-tool "
+            "publish` on the master"
+        )
         return RecoveryPoint(slave_id, None, read_ms, None, None, nothing, None, {}, None, None, 0, 0, notices)
     check = Check(Path(), asked.scope, spark_master=asked.spark_master, spark_conf=asked.spark_conf, key=asked.key)
     with ThreadPoolExecutor(1) as pool, no_token_left(), scratch_of(check) as scratch:
         request = Request(side=SLAVE, wait_s=LEAST_SETTLE_S, hdfs=False)
         # Every file is judged by the same rows of the slave, so they are written down however many there are.
         reading = pool.submit(gather, settings, request, say, scratch, reads_again=True)
-        with spark_session(asked.spark_master, asked.spark_conf, small=True, is_last=True) as spark:
+        with spark_when_needed(asked.spark_master, asked.spark_conf) as spark:
             slave = reading.result()
             bench = _Bench(table, spark, slave, check, scratch, say)
             found = _Search(files, bench.judge)
@@ -201,7 +205,7 @@ class _Bench:
     """Judges published files, all by the same look at the slave."""
 
     table: PublishedTable
-    spark: SparkSession
+    spark: Spark
     slave: Snapshot
     check: Check
     scratch: Scratch

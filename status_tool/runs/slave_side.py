@@ -29,6 +29,7 @@ from status_tool.sources.state_table import StateTableSource
 from status_tool.spark import source as spark_source
 from status_tool.spark.cluster import read_parquet
 from status_tool.spark.held import frame_of
+from status_tool.spark.session import Spark
 from status_tool.spark.settings import LOCAL_MASTER, runs_here, submitted
 from status_tool.status_file.reader import StatusFile
 from status_tool.status_file.writer import StatusWriter
@@ -181,16 +182,16 @@ def _write_near(gathered: Snapshot, near: Path, most: int | None) -> None:
     part.rename(near)
 
 
-def slave_rows(spark: SparkSession, gathered: Snapshot, scratch: Scratch) -> DataFrame | pa.Table:
+def slave_rows(spark: Spark, gathered: Snapshot, scratch: Scratch) -> DataFrame | pa.Table:
     """Return all rows of the slave: held by this process if they are few, else read by Spark."""
     rows: DataFrame | pa.Table
     if scratch.near is not None and scratch.is_near:
         rows = pq.read_table(scratch.near)
     else:
-        rows = spark_source.load(spark, source_of(_shared_out(_left_to_spark(gathered), spark)))
+        rows = spark_source.load(spark(), source_of(_shared_out(_left_to_spark(gathered), spark())))
     if any(source.is_read_here for source in gathered.sources):
-        files = read_parquet(spark, scratch.files, scratch.folder, SLAVE)
-        rows = frame_of(spark, rows).unionByName(files)
+        files = read_parquet(spark(), scratch.files, scratch.folder, SLAVE)
+        rows = frame_of(spark(), rows).unionByName(files)
     return rows
 
 

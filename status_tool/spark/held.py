@@ -11,12 +11,11 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from status_tool.rules.judged import region_rows
+from status_tool.spark.settings import is_small
 from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
 
-SMALL_BYTES = 1 << 20
-"""A status file of this size holds some ten thousand streams."""
 _NOT_ASKED = frozenset({"path", "checksum", "crc32c", "algorithm", "block_size"})
 
 
@@ -51,7 +50,7 @@ class HeldRows:
 
 def small_file(file: StatusFile) -> pa.Table | None:
     """Return all rows of a small file; None if it is not small. Raises `StatusFileError`."""
-    if file.parquet_path.stat().st_size > SMALL_BYTES:
+    if not is_small(file.parquet_path):
         return None
     batches = list(file.rows())
     return pa.Table.from_batches(batches, batches[0].schema if batches else STATUS_SCHEMA)

@@ -6,8 +6,9 @@ import signal
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from typing import IO, Any
 
 from pyspark import SparkConf, SparkContext
@@ -38,6 +39,29 @@ _SMALL_QUERY = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 """Compiling code and planning anew between stages costs more than a small check itself."""
+
+
+Spark = Callable[[], SparkSession]
+"""Returns the session of a check; the first call starts it."""
+
+
+@contextmanager
+def spark_when_needed(
+    master: str | None, conf: tuple[tuple[str, str], ...], *, small: bool = True, at_once: bool = False
+) -> Iterator[Spark]:
+    """The session of a check, started by what first needs it: to start one takes longer than all of a small check.
+
+    `at_once` starts it beside other work, where it is sure to be needed; so does whoever says how Spark is to run.
+    """
+    with ExitStack() as stack:
+
+        @cache
+        def spark() -> SparkSession:
+            return stack.enter_context(spark_session(master, conf, small=small, is_last=True))
+
+        if at_once or master is not None or conf or submitted():
+            spark()
+        yield spark
 
 
 @contextmanager

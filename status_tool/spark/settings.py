@@ -47,6 +47,8 @@ _LONG_RUN = "-XX:-DontCompileHugeMethods"
 """Spark makes one method of a whole stage; by default the JVM compiles none as long as those of a check get."""
 SHORT_RUN_BYTES = 16 << 20
 """A check of a status file up to this size, some hundred thousand streams, is over before compiling well pays."""
+SMALL_BYTES = 1 << 20
+"""A status file up to this size, some ten thousand streams, is held and judged by the tool's own process."""
 
 _NOT_DIRECT = (
     "spark.archives",
@@ -88,6 +90,11 @@ def is_short(status_file: Path) -> bool:
         return status_file.stat().st_size <= SHORT_RUN_BYTES
     except OSError:
         return True
+
+
+def is_small(status_file: Path) -> bool:
+    """Return True if this process judges the regions of such a file itself. Raises OSError."""
+    return status_file.stat().st_size <= SMALL_BYTES
 
 
 def spark_settings_with(master: str | None, conf: dict[str, str], small: bool) -> dict[str, str]:

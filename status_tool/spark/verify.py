@@ -5,7 +5,7 @@ A large check has one in between, which settles the regions that are evidently c
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -41,6 +41,8 @@ from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import SEVERITY, Evidence, FileStatus
 
+Frames = Callable[[], tuple[DataFrame, DataFrame]]
+"""Returns the rows of the master and of the slave, for Spark."""
 FEW_IN_DOUBT = 10_000
 """Number of regions up to which all are judged by this process, whatever size the whole is of."""
 
@@ -54,9 +56,7 @@ class Verification:
 
     def __init__(
         self,
-        session: SparkSession,
-        master_df: DataFrame,
-        slave_df: DataFrame,
+        frames: Frames,
         master: Header,
         slave: Header,
         scope: Scope,
@@ -68,10 +68,11 @@ class Verification:
     ) -> None:
         """`small`: without the short way, as for rows of small files.
 
-        `held` are rows of both sides that this process has itself: then it judges them, without an action of Spark.
+        `held` are rows of both sides that this process has itself: then it judges them, and `frames` is called only
+        for files, and for what is shown of every row.
         `left_out` are tables that are not in question.
         """
-        self.session = session
+        self._frames = frames
         self._is_small = small
         self._headers = (master, slave)
         self._scope = scope
@@ -82,13 +83,32 @@ class Verification:
         self._queues = (queues if self._level != Evidence.TIMESTAMPS else None) or QueueFacts()
         self._kept: list[DataFrame] = []
         self._tally = Tally()
-        self._master_df, self.slave_df = self._keep(master_df), self._keep(slave_df)
 
     def close(self) -> None:
         """Release what was kept."""
         for kept in self._kept:
             kept.unpersist()
         self._kept.clear()
+
+    @cached_property
+    def _both(self) -> tuple[DataFrame, DataFrame]:
+        ours, theirs = self._frames()
+        return self._keep(ours), self._keep(theirs)
+
+    @property
+    def master_df(self) -> DataFrame:
+        """The master's rows, for Spark."""
+        return self._both[0]
+
+    @property
+    def slave_df(self) -> DataFrame:
+        """The slave's rows, for Spark."""
+        return self._both[1]
+
+    @property
+    def session(self) -> SparkSession:
+        """The session of both."""
+        return self.slave_df.sparkSession
 
     @cached_property
     def context(self) -> RunContext:
@@ -102,7 +122,7 @@ class Verification:
             return [], [], []
         if self._held is not None:
             return self._held.master, self._held.slave, table_ages(self._held.master)
-        return small_rows(self._master_df, self.slave_df, self._not_asked)
+        return small_rows(self.master_df, self.slave_df, self._not_asked)
 
     @property
     def _level(self) -> str:
@@ -113,7 +133,7 @@ class Verification:
         context = self.context
         tally, found = self._counted() if self._held is None else tally_of(self._held_regions, self._held_files)
         if context.check_hdfs:
-            tally.entries = self._held.entries if self._held else _entries(self._master_df, self.slave_df)
+            tally.entries = self._held.entries if self._held else _entries(self.master_df, self.slave_df)
         self._tally = tally
         return conclude(context, tally, found)
 
@@ -154,7 +174,7 @@ class Verification:
         judged = self.regions_in_doubt.select("table", "region", "start_key", "status", "lag_ms")
         if self._evident is None:
             return judged
-        return judged.unionByName(self._evident.regions_of(self._master_df), allowMissingColumns=True)
+        return judged.unionByName(self._evident.regions_of(self.master_df), allowMissingColumns=True)
 
     @property
     def evident(self) -> tuple[Decided, ...]:
@@ -166,7 +186,7 @@ class Verification:
         """The short way pays where compiling its plan does."""
         if self._is_small:
             return None
-        return judge_evident(self.session, self._master_df, self.slave_df, self._left_out, self.context)
+        return judge_evident(self.session, self.master_df, self.slave_df, self._left_out, self.context)
 
     @cached_property
     def _left_out(self) -> list[str]:
@@ -190,7 +210,7 @@ class Verification:
         if self._held is None or not self.context.check_hdfs:
             return []
         # Which files are in question, and under which paths, Spark says.
-        rows = collected(rows_of_files(self._master_df, self.slave_df), by="path")
+        rows = collected(rows_of_files(self.master_df, self.slave_df), by="path")
         return list(judge_files(rows, self.context.master.after_cut))
 
     @cached_property
@@ -219,12 +239,12 @@ class Verification:
         return list(judge_regions(rows, self.context))
 
     def _rows_in_doubt(self, evident: Evident) -> DataFrame:
-        sides = (evident.in_doubt_of(self._master_df, MASTER), evident.in_doubt_of(self.slave_df, SLAVE))
+        sides = (evident.in_doubt_of(self.master_df, MASTER), evident.in_doubt_of(self.slave_df, SLAVE))
         return rows_of_regions(*sides, self._left_out)
 
     @property
     def _region_rows(self) -> DataFrame:
-        return rows_of_regions(self._master_df, self.slave_df, self._left_out)
+        return rows_of_regions(self.master_df, self.slave_df, self._left_out)
 
     def _judged(self, rows: DataFrame, tasks: int | None = None) -> DataFrame:
         """Persisted, because the overview uses them again and judging is expensive."""
@@ -239,7 +259,7 @@ class Verification:
         """Return one row per path of either side."""
         if self._held is not None:
             return frame_of_records(self.session, self._held_files, FILE_SCHEMA)
-        return files_of(rows_of_files(self._master_df, self.slave_df), self.context.master.after_cut)
+        return files_of(rows_of_files(self.master_df, self.slave_df), self.context.master.after_cut)
 
     @property
     def parallelism(self) -> int:

@@ -24,7 +24,7 @@ from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.ids import cluster_bytes
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.scope import Scope
-from tests.judgement import verify_rows
+from tests.judgement import no_spark, verify_rows
 from tests.simulation.dice import STEP_BYTES, Dice
 from tests.simulation.observer import Observation, Row
 from tests.simulation.steps import BrokenPromise
@@ -482,7 +482,7 @@ class Graph:
             reading.read_first()
         else:
             reading.read_files()
-        found = Searching(asked, reading, lambda _: None).run()
+        found = Searching(asked, reading, lambda _: None, no_spark).run()
         self._check(found, reading, links)
         return found
 

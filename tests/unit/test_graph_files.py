@@ -36,6 +36,7 @@ from status_tool.vocabulary.outcome import HBaseOutcome, Outcome
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import Scope, TableFilter
 from status_tool.vocabulary.verdicts import Evidence, Verdict
+from tests.judgement import no_spark
 from tests.pair import REPOSITORY
 
 
@@ -96,7 +97,7 @@ def test_peers_that_are_not_in_zookeeper_may_lead_anywhere(tmp_path: Path, stora
     desk = _Desk(asked, tmp_path, lambda _: None)
     desk.open_files()
     stations = (*desk.stations()[:1], Station("earth", "e", peers=()))
-    found = _Search(asked, desk, lambda _: None)._cell("sun", "earth", (), stations, ())
+    found = _Search(asked, desk, lambda _: None, no_spark)._cell("sun", "earth", (), stations, ())
     assert (found.reach, "peer.storage.impl is filesystem" in str(found.reasons)) == (reach, storage is not None)
 
 
@@ -203,7 +204,7 @@ def test_a_file_that_is_replaced_meanwhile_proves_nothing(
         lambda: slave.facts,
         lambda: slave.lost_wals("1"),
         lambda: desk.written(()),
-        lambda: _Search(asked, desk, lambda _: None)._compared(master, slave, Scope()),
+        lambda: _Search(asked, desk, lambda _: None, no_spark)._compared(master, slave, Scope()),
     ):
         with pytest.raises(StatusFileError, match=message):
             read()

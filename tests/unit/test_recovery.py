@@ -517,7 +517,7 @@ def bench(tmp_path: Path) -> Iterator[tuple[Callable[..., _Bench], Path, Header]
             def made(key: SignKey | None = None, files: Any = None, **header: Any) -> _Bench:
                 side = Snapshot(replace(slave.header, **header), small, ())
                 check = Check(Path(), Scope(check_hdfs=False), key=key)
-                return _Bench(files, spark, side, check, scratch, lambda _: None)
+                return _Bench(files, lambda: spark, side, check, scratch, lambda _: None)
 
             yield made, sample / "master.status", master.header
 

@@ -50,7 +50,7 @@ class Rounds:
         monkeypatch.setattr(live_rounds, "snapshot", self.snapshot)
         monkeypatch.setattr(live_rounds, "read_here", lambda *_: self.done.append("files"))
         monkeypatch.setattr(live_rounds, "question_in", self.question)
-        monkeypatch.setattr(live_rounds, "session_of", self.spark)
+        monkeypatch.setattr(live_rounds, "spark_of", self.spark)
         monkeypatch.setattr(live_rounds, "slave_request", lambda *_: None)
         monkeypatch.setattr(live_rounds.LiveRounds, "_answer", lambda _, *arguments: self.answer(arguments[3]))
         monkeypatch.setattr(time, "sleep", lambda _: None)

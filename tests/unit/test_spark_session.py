@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -73,7 +74,7 @@ def test_a_live_source_is_read_once_for_check_and_dump(session: SparkSession, tm
         pq.write_table(pa.Table.from_pylist([FILE], schema=STATUS_SCHEMA), files, store_schema=False)
         slave = slave.unionByName(read_parquet(session, files, tmp_path, "slave"))
     master = load(session, Rows([[*OURS, FILE]], tmp_path / "other"))
-    with closing(Verification(session, master, slave, MASTER, SLAVE, Scope())) as check:
+    with closing(Verification(lambda: (master, slave), MASTER, SLAVE, Scope())) as check:
         outcome = check.outcome()
         write_debug(check, tmp_path / "debug")
     assert outcome.verdict is Verdict.COMPLETE, outcome
@@ -96,7 +97,7 @@ def test_servers_are_dumped_alike_whatever_holds_the_rows(session: SparkSession)
     frames = (session.createDataFrame(ours), session.createDataFrame(theirs))
     dumped = []
     for held in (None, HeldRows.of(ours, theirs)):
-        with closing(Verification(session, *frames, MASTER, SLAVE, Scope(), held=held)) as check:
+        with closing(Verification(lambda: frames, MASTER, SLAVE, Scope(), held=held)) as check:
             dumped.append(check.servers())
     assert dumped[0] == dumped[1]
     assert [row["side"] for row in dumped[0]] == ["master", "slave"]
@@ -106,7 +107,7 @@ def test_a_half_that_is_not_checked_keeps_no_rows_of_an_older_dump(session: Spar
     """They would pass for rows of this check."""
     (tmp_path / "files.jsonl").write_text("{}\n")
     ours, theirs = (frame_of(session, pa.Table.from_pylist(rows, schema=STATUS_SCHEMA)) for rows in (OURS, THEIRS))
-    with closing(Verification(session, ours, theirs, MASTER, SLAVE, Scope(check_hdfs=False))) as check:
+    with closing(Verification(lambda: (ours, theirs), MASTER, SLAVE, Scope(check_hdfs=False))) as check:
         check.outcome()
         write_debug(check, tmp_path)
     assert (tmp_path / "files.jsonl").read_text() == ""
@@ -192,11 +193,11 @@ def test_an_error_of_a_judging_worker_is_one_line() -> None:
     script = """
 import sys
 from status_tool.cli.main import main
-from status_tool.spark import held, judge, verify
+from status_tool.spark import judge, settings, verify
 def broken(rows, context):
     raise ValueError("two\\nlines")
     yield
-held.SMALL_BYTES, verify.FEW_IN_DOUBT, judge.judge_regions = 0, -1, broken
+settings.SMALL_BYTES, verify.FEW_IN_DOUBT, judge.judge_regions = 0, -1, broken
 sys.exit(main(["run", "-q", "-i", *sys.argv[1:]]))
 """
     sample = REPOSITORY / "sample_status" / "gap"
@@ -291,6 +292,39 @@ def test_no_java(home: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", home) if home else monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(ConfigurationError, match=r"^(JAVA_HOME is /nowhere|Spark needs Java).*JDK 17"), spark_session():
         pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--only", "hbase"],
+        [],
+        ["--only", "hbase", "--report", "page.html"],
+        ["--only", "hbase", "-d", "--debug-dir", "dump"],
+        ["--only", "hbase", "--missing", "missing.jsonl"],
+        ["--only", "hbase", "--spark-master", "local[1]"],
+        ["--only", "hbase", "--spark-conf", "spark.app.name=mine"],
+    ],
+)
+def test_only_a_small_check_of_regions_alone_needs_no_java(options: list[str], tmp_path: Path) -> None:
+    """An option that asks for Spark, or for what Spark makes, is obeyed."""
+    sample = REPOSITORY / "sample_status" / "gap"
+    command = ["-i", f"{sample}/master.status", "--slave-status", f"{sample}/slave.status", *options]
+    environment = {name: value for name, value in os.environ.items() if name != "SPARK_HOME"}
+    done = subprocess.run(
+        [sys.executable, "-m", "status_tool", "run", "-q", *command],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment | {"JAVA_HOME": "/nowhere"},
+        check=False,
+    )
+    said = (done.returncode, done.stdout.splitlines()[-1:], done.stderr.partition(",")[0])
+    if options == ["--only", "hbase"]:
+        assert said == (1, ["HBase Replication is NOT complete."], "")
+    else:
+        assert said == (2, [], "status-tool: JAVA_HOME is /nowhere")
 
 
 @pytest.mark.slow

@@ -83,7 +83,7 @@ def on_spark(session: SparkSession, world: World, way: str) -> Outcome:
     held = HeldRows.of(ours, theirs) if way == "held" else None
     sides = (session.createDataFrame(ours), session.createDataFrame(theirs))
     small = way != "short way"
-    check = Verification(session, *sides, master, slave, scope, queues, small, proven, held)
+    check = Verification(lambda: sides, master, slave, scope, queues, small, proven, held)
     with small_query(session) if small else nullcontext(), closing(check):
         return check.outcome()
 
@@ -477,7 +477,7 @@ def test_the_short_way_decides_what_is_evident_and_nothing_else(
         return session.read.parquet((tmp_path / header.side).as_uri())
 
     sides = (side(ours, master), side(theirs, slave))
-    with closing(Verification(session, *sides, master, slave, Scope(), small=False)) as check:
+    with closing(Verification(lambda: sides, master, slave, Scope(), small=False)) as check:
         found = check.outcome()
         in_doubt = {row["region"] for row in check.regions_in_doubt.collect()}
         regions = {row["region"]: row["status"] for row in check.regions.collect()}
@@ -496,7 +496,7 @@ def test_the_short_way_decides_what_is_evident_and_nothing_else(
     tables = (pa.Table.from_pylist(rows, schema=STATUS_SCHEMA) for rows in (ours, theirs))
     overviews = []
     for held in (None, HeldRows.of(*tables)):
-        check = Verification(session, *sides, master, slave, Scope(), small=True, held=held)
+        check = Verification(lambda: sides, master, slave, Scope(), small=True, held=held)
         with small_query(session), closing(check):
             overviews.append(overview_of(check, check.outcome()))
     by_name = [sorted(one.tables, key=lambda line: line.table) for one in overviews]
@@ -507,7 +507,7 @@ def test_the_short_way_decides_what_is_evident_and_nothing_else(
 def test_what_holds_for_the_whole_run_is_counted_once(session: SparkSession) -> None:
     master, slave = Header("master", MASTER_ID, NOW, NOW), Header("slave", SLAVE_ID, NOW - 40_000, NOW)
     sides, held = (frame(session, []), frame(session, [])), HeldRows([], [])
-    with closing(Verification(session, *sides, master, slave, Scope(offline=True), held=held)) as check:
+    with closing(Verification(lambda: sides, master, slave, Scope(offline=True), held=held)) as check:
         groups = overview_of(check, check.outcome()).groups
     assert [group.count for group in groups if group.code == "slave-older"] == [1]
 
@@ -520,7 +520,7 @@ def test_what_is_of_no_row_is_counted_and_listed(
     master = Header("master", MASTER_ID, NOW, NOW, hdfs_paths=("/a", "/b", "/c[1]"), hdfs_absent=("/b", "/c[1]"))
     sides, held = (frame(session, []), frame(session, [])), HeldRows([], []) if is_held else None
     slave, scope = Header("slave", SLAVE_ID, NOW, NOW), Scope(max_problems=0)
-    with closing(Verification(session, *sides, master, slave, scope, held=held)) as check:
+    with closing(Verification(lambda: sides, master, slave, scope, held=held)) as check:
         outcome = check.outcome()
         groups = {group.code: group.count for group in overview_of(check, outcome).groups}
         write_lists(check, tuple(FullList("unverifiable", tmp_path / name) for name in ("all.jsonl", "a.txt")))
