@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import subprocess
+import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pytest
+
+from status_tool.clients.kerberos import forget_tickets
 from tests.lab.classpath import java
 from tests.lab.cluster import Cluster, ClusterSpec
 from tests.lab.kdc import Kdc
 from tests.lab.lab import Lab
 from tests.lab.secure import Security
-from tests.pair import Pair, start_pair, tracked_spec
+from tests.pair import Pair, Result, start_pair, tool_here, tracked_spec
 
 TOOL_USER = "status"
 """A superuser of HBase, who may read the replication queues in ZooKeeper."""
@@ -37,6 +41,18 @@ class SecurePair:
     def keytab_of(self, user: str) -> tuple[str, ...]:
         """Options of the tool."""
         return ("--principal", self.kdc.principal(user), "--keytab", str(self.kdc.keytab(user)))
+
+
+def run_here(*arguments: str | Path, conf: Cluster | Path) -> Result:
+    """Run the tool in this process, then drop its login: the next run logs in anew, as a process of its own would."""
+    with pytest.MonkeyPatch.context() as patch:
+        # pytest keeps a thread's error to itself. The stderr of a process shows it, and a refusal is one line.
+        patch.setattr(threading, "excepthook", threading.__excepthook__)
+        try:
+            return tool_here(*arguments, conf=conf)
+        finally:
+            # Restores KRB5CCNAME at once: later it would overwrite what a test has set in between.
+            forget_tickets()
 
 
 def start_secure_pair(lab: Lab) -> SecurePair:

@@ -23,6 +23,8 @@ from tests.pair import Pair, Result, tool_environment, tool_here
 
 WITNESS_PEER = "witness"
 ZNODE = "/witness"
+_COMPILER = "-XX:TieredStopAtLevel=1"
+"""As in a lab's servers: a test ends before C2 pays."""
 
 
 def sequence_ids(entries: Entries) -> Iterator[int]:
@@ -41,7 +43,6 @@ class Witness:
         port: int,
         *,
         register: str | None = None,
-        out: str = "",
         options: Sequence[str | Path] = (),
         hbase: Sequence[Path] = (),
     ) -> None:
@@ -49,15 +50,15 @@ class Witness:
         self.store, self.port = store, str(port)
         self.address = f"localhost:{port}"
         where = f"127.0.0.1:{lab.zk_port}{ZNODE}" if register is None else register
-        self.out = store.with_name(f"{out or store.name}.out")
+        self.out = store.with_name(f"{store.name}.out")
         self.process: subprocess.Popen[bytes] | None = None
+        realm = lab.security.kdc.client_options if lab.security is not None else ()
         self._environment = {
             **tool_environment(),
+            "JAVA_TOOL_OPTIONS": " ".join((_COMPILER, *realm)),
             "HBASE_CLASSPATH": ":".join(map(str, hbase or lab.zookeeper.java.classpath)),
             MARK: lab.mark,
         }
-        if lab.security is not None:
-            self._environment["JAVA_TOOL_OPTIONS"] = " ".join(lab.security.kdc.client_options)
         self.command = [
             *(sys.executable, "-m", "status_tool", "witness", "--register", where),
             *("--listen", f"localhost:{port}", "--store", str(store)),

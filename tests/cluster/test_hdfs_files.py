@@ -10,7 +10,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -22,12 +22,12 @@ import requests
 
 from status_tool.clients import patience
 from status_tool.clients.config import Settings
-from status_tool.clients.hdfs_native import RpcEndpoint, native_hdfs, no_process_left, rpc_endpoint_of
+from status_tool.clients.hdfs_native import NativeHdfs, RpcEndpoint, native_hdfs, no_process_left, rpc_endpoint_of
 from status_tool.clients.sitefiles import load_site
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, RateLimit, WebHdfs, webhdfs
 from status_tool.explain.advice import FILESYSTEM_PLACEHOLDER, SLAVE_FILESYSTEM_PLACEHOLDER
 from status_tool.sources.crc import Layout
-from status_tool.sources.hdfs_files import HdfsSource, content_crc, pool_of
+from status_tool.sources.hdfs_files import LARGE_FILES, HdfsSource, content_crc, pool_of
 from status_tool.sources.local import LocalSource
 from status_tool.sources.state_table import now_ms
 from status_tool.vocabulary.selection import Exclusions
@@ -39,9 +39,14 @@ from tests.pair import Result, tool_here
 pytestmark = pytest.mark.cluster
 
 BLOCK = 4096
-MASTER_HDFS = {"dfs.replication": "2", "dfs.blocksize": str(BLOCK), "dfs.bytes-per-checksum": "512"}
 PAGE = 100
-"""Entries of a folder that the slave's NameNode lists at once."""
+"""Entries of a folder that the master's and the slave's NameNodes list at once."""
+MASTER_HDFS = {
+    "dfs.replication": "2",
+    "dfs.blocksize": str(BLOCK),
+    "dfs.bytes-per-checksum": "512",
+    "dfs.ls.limit": str(PAGE),
+}
 SLAVE_HDFS = {
     "dfs.blocksize": str(2 * BLOCK),
     "dfs.bytes-per-checksum": "1024",
@@ -56,21 +61,22 @@ POLICY = "XOR-2-1-1024k"
 """The one built-in policy that three DataNodes suffice for."""
 CELL = 1 << 20
 """Of the policy: no block may be smaller."""
-NATIVE = ("--hdfs-client", "native")
+UNDER_WAY = 40
+"""After so many requests a run over WebHDFS is in the middle: at most 16 of them still wait for their turn."""
 
 
 @pytest.fixture(scope="module")
 def three() -> Iterator[tuple[Cluster, Cluster, Cluster]]:
     """The master: two NameNodes, permissions, a key provider, three DataNodes, small blocks, CRC32C; the slave: one of
-    each, no keys, larger blocks and chunks, CRC32; and a plain one that is mounted beside the master's.
+    each in one process, no keys, larger blocks and chunks, CRC32; and a plain one that is mounted beside the master's.
     """
     with Lab() as lab:
         store = f"jceks://file{lab.root}/keys.jceks"
         keys = {"hadoop.security.key.provider.path": store, "lab.keys": "key,lost"}
         master, slave, beside = lab.start_clusters(
             ClusterSpec("m", 0, 3, hdfs_site=MASTER_HDFS | PERMISSIONS | keys, hbase=False, standby=True),
-            ClusterSpec("s", 0, 1, hdfs_site=SLAVE_HDFS, hbase=False),
-            ClusterSpec("b", 0, 1, hbase=False),
+            ClusterSpec("s", 0, 1, hdfs_site=SLAVE_HDFS, hbase=False, one_hdfs_process=True),
+            ClusterSpec("b", 0, 1, hbase=False),  # its NameNode alone is restarted
         )
         admin = master.admin
         for key, folder in (("key", "/kinds/zone"), ("lost", "/lost")):
@@ -315,14 +321,14 @@ def filesystem(cluster: Cluster) -> str:
 
 def test_many_small_files(hdfs: tuple[Cluster, Cluster], monkeypatch: pytest.MonkeyPatch) -> None:
     """Listed in pages, of which several make a part and a folder several parts: each file once."""
-    monkeypatch.setattr("status_tool.sources.hdfs_files.PART_FILES", 5 * PAGE)
+    monkeypatch.setattr("status_tool.sources.hdfs_files.PART_FILES", 2 * PAGE)
     admin = hdfs[1].admin
-    admin.hdfs_put_many("/small", 5_000)
+    admin.hdfs_put_many("/small", 2_000)
     source = HdfsSource(endpoint(hdfs[1]), ("/small",), Exclusions())
     parts = source.partitions()
     assert len(parts) >= 10
     listed = [row["path"] for part in parts for row in source._listed(webhdfs(endpoint(hdfs[1])), part, Counter())]
-    assert len(listed) == len(set(listed)) == 5_000
+    assert len(listed) == len(set(listed)) == 2_000
 
 
 def test_names_that_are_not_ascii(hdfs: tuple[Cluster, Cluster], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -391,8 +397,12 @@ def both(cluster: Cluster, user: str, *roots: str, **options: Any) -> tuple[list
 
 
 def test_every_kind_of_file(hdfs: tuple[Cluster, Cluster], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names, sizes around blocks, links, empty folders, snapshots, encryption, erasure coding, open and unreadable."""
-    admin = hdfs[0].admin
+    """Names, sizes around blocks, links, empty folders, snapshots, encryption, erasure coding, open and unreadable.
+
+    They are more than a page and more than a batch.
+    """
+    monkeypatch.setattr("status_tool.sources.hdfs_files.FILES_PER_BATCH", PAGE)
+    admin, many = hdfs[0].admin, PAGE + 50
     for folder in ("zone", "coded", "hollow", "closed", "kept"):
         admin.hdfs_mkdir(f"/all/{folder}")
     assert admin.hadoop_tool(CRYPTO, "-createZone", "-keyName", "key", "-path", "/all/zone") == 0
@@ -416,13 +426,13 @@ def test_every_kind_of_file(hdfs: tuple[Cluster, Cluster], monkeypatch: pytest.M
         admin.hdfs_put(f"/all/{path}", f"this is {path}".encode())
     admin.hdfs_chmod("/all/denied", "600")
     admin.hdfs_chmod("/all/closed", "700")
-    admin.hdfs_put_many("/all/many", 1_500)
+    admin.hdfs_put_many("/all/many", many)
     try:
         for user in ("lab", "somebody"):
             roots = ("/all", "/all/kept/.snapshot/then", "/all/plain/513", "/all/names/[[]*", "/absent")
             web, native = both(hdfs[0], user, *roots)
             assert native == web
-            assert len(native) > 5 * len(sizes) + 2 * len(NAMES) + 1_500
+            assert len(native) > 5 * len(sizes) + 2 * len(NAMES) + many
             states = {row["path"]: row["state"] for row in native[:-1] if row["state"]}
             assert states["/all/open"] == "open"
             assert ("/all/closed" in states, "/all/denied" in states) == (user != "lab",) * 2
@@ -471,31 +481,30 @@ def test_both_runs(hdfs: tuple[Cluster, Cluster], tmp_path: Path) -> None:
     for name, found in (("same", content), ("other", flipped)):
         hdfs[1].admin.hdfs_put(f"/runs/{name}", found)
     check = Check(hdfs, tmp_path, "/runs")
-    seen = []
-    for master in ((), NATIVE):
-        check.write("--deep", *master)
-        for slave in ((), NATIVE):
-            plain, deep = check.verify(*slave), check.verify("--deep", *slave)
-            assert (plain.exit_code, deep.exit_code) == (1, 1), (plain, deep)
-            seen.append((kinds(plain), details(plain), kinds(deep), details(deep)))
-    assert all(one == seen[0] for one in seen)
     known = {"/runs/gone": "missing", "/runs/differs": "mismatch"}
-    assert seen[0][0] == known | {"/runs/same": "incomparable", "/runs/other": "incomparable"}
-    assert seen[0][2] == {**known, "/runs/other": "mismatch"}
+    unread = known | {"/runs/same": "incomparable", "/runs/other": "incomparable"}
+    seen = []
+    for master, slave in (("webhdfs", "native"), ("native", "webhdfs")):
+        check.write("--deep", "--hdfs-client", master)
+        plain, deep = check.verify("--hdfs-client", slave), check.verify("--deep", "--hdfs-client", slave)
+        assert (plain.exit_code, kinds(plain)) == (1, unread), plain
+        assert (deep.exit_code, kinds(deep)) == (1, known | {"/runs/other": "mismatch"}), deep
+        seen.append((details(plain), details(deep)))
+    assert seen[0] == seen[1]
 
 
 @pytest.mark.usefixtures("warm_spark")
 def test_many_files_choose_it(hdfs: tuple[Cluster, Cluster], tmp_path: Path) -> None:
     """From some hundred on without being told; `--explain` says which it will be."""
     for cluster in hdfs:
-        cluster.admin.hdfs_put_many("/large", 1_000)
+        cluster.admin.hdfs_put_many("/large", LARGE_FILES)
     check = Check(hdfs, tmp_path, "/large")
     plan = check.write("--explain").stdout
     assert "by Hadoop's own client" in plan
-    assert "1000 files" in plan
+    assert f"{LARGE_FILES} files" in plan
     check.write()
     result = check.verify()
-    assert (result.exit_code, result.json["hdfs"]["files"]["match"]) == (0, 1_000), result
+    assert (result.exit_code, result.json["hdfs"]["files"]["match"]) == (0, LARGE_FILES), result
 
 
 def view(folder: Path, cluster: Cluster, name: str, mounts: dict[str, str]) -> dict[str, str]:
@@ -581,19 +590,23 @@ def test_servers_that_fail_in_the_middle(hdfs: tuple[Cluster, Cluster], monkeypa
     """
     master, _ = hdfs
     assert master.standby is not None
-    master.admin.hdfs_put_many("/many", 300, b"content")
+    master.admin.hdfs_put_many("/many", 120, b"content")
+    # A listing shows the blocks of files that all may read: Hadoop's own client would not need the NameNode any more.
+    assert master.admin.hadoop_tool(SHELL, "-chmod", "-R", "go-rwx", "/many") == 0
     urls = Settings(load_site([master.conf_dir], environ={})).webhdfs()
     assert len(urls) == 2
     web, native = HdfsEndpoint(urls, "lab"), rpc_endpoint(master)
     before = checksums(rows(HdfsSource(web, ("/many",), Exclusions())))
-    assert len(before) == 300
-    requests = counted(monkeypatch)
+    assert len(before) == 120
+    asked, begun = counted(monkeypatch, RateLimit, "wait"), counted(monkeypatch, NativeHdfs, "checksums")
     with ThreadPoolExecutor(2) as pool:
-        for rate, change in ((60, "roles"), (61, "datanode"), (62, "death")):
-            slow, start = Load(rate=rate), requests()
-            reading = [pool.submit(rows, HdfsSource(one, ("/many",), Exclusions(), slow)) for one in (web, native)]
-            wait_until(partial(under_way, requests, start), 60, "the run over WebHDFS is under way")
-            time.sleep(1)  # so is the other one, whose process has started
+        for rate, change in ((24, "roles"), (25, "datanode"), (26, "death")):
+            slow, reading = Load(rate=rate), list[Future[dict[str, Any]]]()
+            # A Java process starts as fast as the machine lets it; the other run begins once it reads.
+            for client, count, number in ((native, begun, 0), (web, asked, UNDER_WAY)):
+                reached = partial(is_beyond, count, count() + number)
+                reading.append(pool.submit(rows, HdfsSource(client, ("/many",), Exclusions(), slow)))
+                wait_until(reached, 60, f"the run over {client} is under way")
             at = webhdfs(web, slow).active
             if change == "roles":
                 master.admin.hdfs_make_active("nn1", "nn0")
@@ -615,32 +628,34 @@ def has_datanodes(cluster: Cluster, number: int) -> bool:
     return cluster.admin.live_datanodes() == number
 
 
-def under_way(requests: Callable[[], int], start: int) -> bool:
-    """Whether a run that began at so many requests has made some."""
-    return requests() > start + 50
+def is_beyond(count: Callable[[], int], number: int) -> bool:
+    return count() > number
 
 
-def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """How many requests any client has made to a NameNode."""
-    count, wait = [0], RateLimit.wait
+def counted(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> Callable[[], int]:
+    """How often any thread has called a method."""
+    count, method = [0], getattr(owner, name)
 
-    def counting(limit: RateLimit) -> None:
+    def counting(*arguments: Any) -> Any:
         count[0] += 1
-        wait(limit)
+        return method(*arguments)
 
-    monkeypatch.setattr(RateLimit, "wait", counting)
+    monkeypatch.setattr(owner, name, counting)
     return lambda: count[0]
 
 
-def test_the_only_namenode_is_restarted_in_the_middle(three: tuple[Cluster, Cluster, Cluster]) -> None:
+def test_the_only_namenode_is_restarted_in_the_middle(
+    three: tuple[Cluster, Cluster, Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """There is no other one to ask: every file still gets its checksum, and the same."""
     cluster = three[2]
-    cluster.admin.hdfs_put_many("/many", 400, b"content")
+    cluster.admin.hdfs_put_many("/many", 150, b"content")
     before = checksums(rows(HdfsSource(endpoint(cluster), ("/many",), Exclusions())))
-    assert len(before) == 400
+    assert len(before) == 150
+    asked = counted(monkeypatch, RateLimit, "wait")
     with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(rows, HdfsSource(endpoint(cluster), ("/many",), Exclusions(), Load(rate=100)))
-        time.sleep(1)
+        reading = pool.submit(rows, HdfsSource(endpoint(cluster), ("/many",), Exclusions(), Load(rate=40)))
+        wait_until(partial(is_beyond, asked, UNDER_WAY), 60, "the run is under way")
         cluster.namenode.kill9()
         assert not reading.done()
         time.sleep(1)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ from tests.lab.stores import PASSWORD
 from tests.lab.waiting import wait_until
 from tests.pair import STATE_TABLE, Pair, Result, tool
 from tests.schema import assert_valid
-from tests.secure_pair import TOOL_USER, SecurePair, fs_shell, let_read_wals, start_secure_pair
+from tests.secure_pair import TOOL_USER, SecurePair, fs_shell, let_read_wals, run_here, start_secure_pair
 from tests.witness import WITNESS_PEER, ZNODE, Witness, end_quietly
 from tests.wrong_inputs import EXPIRED
 
@@ -59,8 +59,8 @@ def lab() -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="module")
-def secure(lab: Lab) -> Iterator[SecurePair]:
-    """The pair; the tool finds its realm and no ticket."""
+def secure(lab: Lab, warm_spark: None) -> Iterator[SecurePair]:
+    """The pair; the tool finds its realm and no ticket. Spark has started before, as it outlives this environment."""
     with pytest.MonkeyPatch.context() as patch:
         started = start_secure_pair(lab)
         for name, value in started.environment().items():
@@ -208,7 +208,9 @@ def wals(cluster: Cluster, folder: Path) -> list[bytes]:
 def test_complete_by_keytab_and_by_ticket_cache(
     secure: SecurePair, kerberos: None, status: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both halves, by SASL with auth-conf on the master and by HTTP with SPNEGO on the slave."""
+    """Both halves, by SASL with auth-conf on the master and by HTTP with SPNEGO on the slave. By keytab the tool is a
+    process of its own.
+    """
     pair = secure.pair
     pair.create_table("whole", {"f": 1})
     pair.master.admin.put_rows("whole", "f", 50)
@@ -219,7 +221,7 @@ def test_complete_by_keytab_and_by_ticket_cache(
     written = tool("run", "-m", "-o", status, "-f", paths, *table, *secure.keytab_of(TOOL_USER), conf=pair.master)
     assert written.exit_code == 0, written
     monkeypatch.setenv("KRB5CCNAME", f"FILE:{secure.kdc.ticket(TOOL_USER, tmp_path / 'tickets')}")
-    result = tool("run", "-i", status, "--json", "--wait", "60", *table, conf=pair.slave)
+    result = run_here("run", "-i", status, "--json", "--wait", "60", *table, conf=pair.slave)
     assert result.exit_code == 0, result
     assert_valid(result.json)
     assert (result.json["verdict"], result.json["hbase"]["evidence"]) == ("complete", "exact")
@@ -231,16 +233,17 @@ def test_failing_back(
     secure: SecurePair, kerberos: None, status: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other direction: from compressed WALs, by keytab over HTTP, and to a side that speaks with privacy only, by
-    ticket cache. (A gap is caught in `test_secure_client.py`.)
+    ticket cache, as a process of its own. (A gap is caught in `test_secure_client.py`.)
     """
     back = secure.pair.reversed()
     back.create_table("back", {"f": 1})
     back.connect()
     back.master.admin.put_rows("back", "f", 50)
     hbase = ("--only", "hbase", "--table", "back")
-    written = tool("run", "-m", "-o", status, *hbase, *secure.keytab_of(TOOL_USER), conf=back.master)
+    written = run_here("run", "-m", "-o", status, *hbase, *secure.keytab_of(TOOL_USER), conf=back.master)
     assert written.exit_code == 0, written
     monkeypatch.setenv("KRB5CCNAME", f"FILE:{secure.kdc.ticket(TOOL_USER, tmp_path / 'tickets')}")
+    # A check of few regions alone starts no Spark: this is the cheapest process by ticket cache.
     result = tool("run", "-i", status, "--json", "--wait", "60", *hbase, conf=back.slave)
     assert result.exit_code == 0, result
     assert result.json["hbase"]["evidence"] == "exact"
@@ -249,11 +252,11 @@ def test_failing_back(
 
 def test_setup_check_names_the_right_that_is_missing(secure: SecurePair, pair: Pair, kerberos: None) -> None:
     check = ("setup", "--check", *secure.keytab_of(TOOL_USER))
-    well = tool(*check, conf=pair.master)
+    well = run_here(*check, conf=pair.master)
     assert well.exit_code == 0, well
     fs_shell(pair.master, "-setfacl", "-b", "/hbase/WALs")
     try:
-        lacking = tool(*check, conf=pair.master)
+        lacking = run_here(*check, conf=pair.master)
         assert lacking.exit_code == 3, lacking
         assert "Permission denied: user=status" in lacking.stdout
         assert "1 thing to mend." in lacking.stdout
@@ -273,9 +276,9 @@ def refused(result: Result) -> str:
     return line
 
 
-def write(secure: SecurePair, status: Path, *arguments: str) -> str:
+def write(secure: SecurePair, status: Path, *arguments: str, by: Callable[..., Result] = run_here) -> str:
     """`run -m` on the master, refused."""
-    refusal = refused(tool("run", "-m", "-o", status, "--only", "hbase", *arguments, conf=secure.pair.master))
+    refusal = refused(by("run", "-m", "-o", status, "--only", "hbase", *arguments, conf=secure.pair.master))
     assert not status.exists()
     return refusal
 
@@ -283,7 +286,8 @@ def write(secure: SecurePair, status: Path, *arguments: str) -> str:
 def test_without_a_valid_ticket(
     secure: SecurePair, kerberos: None, status: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "there is no Kerberos ticket" in write(secure, status)
+    """The first refusal is that of a process of its own, whose stderr has all that its libraries say."""
+    assert "there is no Kerberos ticket" in write(secure, status, by=tool)
     monkeypatch.setenv("KRB5CCNAME", f"FILE:{secure.kdc.expired_ticket(TOOL_USER, tmp_path / 'tickets')}")
     assert EXPIRED.said in write(secure, status)
 
@@ -309,11 +313,14 @@ def test_users_without_rights(secure: SecurePair, pair: Pair, kerberos: None, st
 
 
 def test_a_server_whose_certificate_is_unknown(
-    secure: SecurePair, pair: Pair, kerberos: None, status: Path, monkeypatch: pytest.MonkeyPatch
+    secure: SecurePair, pair: Pair, kerberos: None, status: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Known by the truststore of `ssl-client.xml`, as to Hadoop's own client, or by `--cacert`; else it is refused."""
     monkeypatch.delenv("REQUESTS_CA_BUNDLE")
-    only = ("--only", "hdfs", *secure.keytab_of(TOOL_USER))
+    pair.master.admin.hdfs_put("/certified", b"one")
+    paths = tmp_path / "paths"
+    paths.write_text("/certified\n")
+    only: tuple[str | Path, ...] = ("--only", "hdfs", "-f", paths, *secure.keytab_of(TOOL_USER))
     assert tool("run", "-m", "-o", status, *only, conf=pair.master).exit_code == 0
     stores = pair.master.conf_dir / "ssl-client.xml"
     stores.rename(stores.with_suffix(".away"))
@@ -493,7 +500,7 @@ def test_a_witness_that_cannot_be_as_secure_does_not_start(
 def test_run_m_reads_a_witness_by_ticket(secure: SecurePair, witness: Witness, kerberos: None, status: Path) -> None:
     """Its folder by RPC, and what ZooKeeper shows to superusers alone."""
     hbase = ("--only", "hbase", *secure.keytab_of(TOOL_USER))
-    written = tool("run", "-m", "-o", status, "--witness", witness.address, *hbase, conf=secure.pair.master)
+    written = run_here("run", "-m", "-o", status, "--witness", witness.address, *hbase, conf=secure.pair.master)
     assert written.exit_code == 0, written
     with open_status(status, witnessed=True) as file:
         assert file.header.witnesses == ((witness.store / "store.id").read_text().strip(),)

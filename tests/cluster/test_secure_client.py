@@ -9,9 +9,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -30,6 +32,7 @@ from tests.lab.config import write_site
 from tests.lab.standalone import QUICK
 from tests.lab.waiting import wait_until
 from tests.pair import Pair, Result, start_pair, tool_environment, tracked_spec
+from tests.secure_pair import run_here
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -72,16 +75,28 @@ class Secured:
 
     def tool(self, *arguments: str | Path, conf: Path, cache: Path | None = None, **more: str) -> Result:
         """Run it; `cache` is the user's ticket cache."""
-        tickets = {} if cache is None else {"KRB5CCNAME": f"FILE:{cache}"}
         done = subprocess.run(
             self.command(*arguments, conf=conf),
-            env=self.environment(tickets | more),
+            env=self.environment(_tickets(cache) | more),
             capture_output=True,
             text=True,
             timeout=900,
             check=False,
         )
         return Result(done.returncode, done.stdout, done.stderr)
+
+    def run_here(self, *arguments: str | Path, conf: Path, cache: Path | None = None, **more: str) -> Result:
+        """Run it in this process, which has neither the environment nor the login afterwards."""
+        with pytest.MonkeyPatch.context() as patch:
+            # Not TMPDIR: this process has chosen its folder for temporary files.
+            for name, value in {**self.kdc.environment, **_tickets(cache), **more}.items():
+                patch.setenv(name, value)
+            return run_here(*arguments, "--cacert", self.security.stores.ca, conf=conf)
+
+
+def _tickets(cache: Path | None) -> dict[str, str]:
+    """What names a user's ticket cache in the environment."""
+    return {} if cache is None else {"KRB5CCNAME": f"FILE:{cache}"}
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +147,7 @@ def tokens(cluster: Cluster, folder: Path) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.usefixtures("warm_spark")
 def test_both_halves_by_keytab_and_by_ticket_cache(secured: Secured, tmp_path: Path) -> None:
     """The master by keytab, the slave by ticket cache, with executors that have no ticket: complete, then a gap and a
     file that differs. Nothing that the runs leave holds a token, and every token is cancelled.
@@ -178,7 +194,7 @@ def test_both_halves_by_keytab_and_by_ticket_cache(secured: Secured, tmp_path: P
     pair.slave.admin.hdfs_put("/secured/0", b"another")
     written = secured.tool(*write, conf=pair.master.conf_dir, cache=cache)
     assert written.exit_code == 0, written
-    gap = secured.tool(*check[:4], *table, *web, *secured.keytab("status"), conf=pair.slave.conf_dir)
+    gap = secured.run_here(*check[:4], *table, *web, *secured.keytab("status"), conf=pair.slave.conf_dir)
     assert gap.exit_code == 1, gap
     assert gap.json["hbase"]["regions"]["gap"] == 1
     assert gap.json["hdfs"]["files"]["mismatch"] == 1
@@ -207,7 +223,7 @@ def test_hadoops_own_client(secured: Secured, tmp_path: Path) -> None:
 def test_the_other_commands(secured: Secured) -> None:
     """Each by keytab."""
     for command in (("queues",), ("topology",), ("setup", "--check"), ("shutdown-time", "show"), ("run", "-d")):
-        result = secured.tool(*command, *secured.keytab("status"), conf=secured.pair.master.conf_dir)
+        result = secured.run_here(*command, *secured.keytab("status"), conf=secured.pair.master.conf_dir)
         assert result.exit_code in (0, 1, 3), result
         assert "Kerberos" not in result.stdout + result.stderr, result
 
@@ -289,7 +305,7 @@ def test_how_thrift_is_protected(secured: Secured, settings: Mapping[str, str], 
         arguments = ("run", "-o", tmp_path / "f", "--only", "hbase", "--conf-dir", here / "first")
 
         def is_read() -> bool:
-            return secured.tool(*arguments, *secured.keytab("status"), conf=here).exit_code == 0
+            return secured.run_here(*arguments, *secured.keytab("status"), conf=here).exit_code == 0
 
         wait_until(is_read, 120, "the slave is read through it", interval=2)
     finally:
@@ -337,8 +353,17 @@ def test_a_token_that_somebody_cancels(secured: Secured, tmp_path: Path, monkeyp
         assert endpoint.token not in str(failed.value)
 
 
-def test_a_watch_outlives_its_tickets(secured: Secured, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("warm_spark")
+def test_a_watch_outlives_its_tickets(secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With tickets of ten seconds, the keytab is used again and again."""
+    krb5, ends = pytest.importorskip("krb5"), list[float]()
+    log_in = krb5.get_init_creds_keytab
+
+    def logged_in(*arguments: Any, **options: Any) -> Any:
+        tickets = log_in(*arguments, **options)
+        ends.append(tickets.times.endtime)
+        return tickets
+
     pair, status = secured.pair, tmp_path / "master.status"
     pair.create_table("watched", {"f": 1})
     pair.master.admin.put_rows("watched", "f", 10)
@@ -347,9 +372,13 @@ def test_a_watch_outlives_its_tickets(secured: Secured, tmp_path: Path) -> None:
     short = tmp_path / "krb5.conf"
     short.write_text(realm.replace("[libdefaults]", "[libdefaults]\n  ticket_lifetime = 10s"))
     whose = ("--only", "hbase", "--table", "watched", *secured.keytab("status"))
-    written = secured.tool("run", "-m", "-o", status, *whose, conf=pair.master.conf_dir)
+    written = secured.run_here("run", "-m", "-o", status, *whose, conf=pair.master.conf_dir)
     assert written.exit_code == 0, written
+    monkeypatch.setattr(krb5, "get_init_creds_keytab", logged_in)
     rounds = ("watch", "-i", status, "--rounds", "4", "--every", "8")
-    watched = secured.tool(*rounds, *whose, conf=pair.slave.conf_dir, KRB5_CONFIG=str(short))
+    watched = secured.run_here(*rounds, *whose, conf=pair.slave.conf_dir, KRB5_CONFIG=str(short))
+    ended = time.time()
     assert watched.exit_code == 0, watched
     assert [line.split()[1].rstrip(":") for line in watched.stdout.splitlines()] == ["complete"] * 4, watched
+    assert len(ends) > 1, "it has logged in again"
+    assert ends[0] < ended, "its first tickets were its own, and have ended"

@@ -11,11 +11,12 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from . import AdminError, Lab, ServerDied, wait_until
+from . import AdminError, ClusterSpec, Lab, ServerDied, wait_until
 from .watchdog import marked
 
 pytestmark = pytest.mark.cluster
@@ -24,13 +25,14 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def test_two_labs_at_once_and_nothing_left() -> None:
+    spec = ClusterSpec("same", 1, one_hdfs_process=True)
     with Lab() as one, Lab() as other:
         with ThreadPoolExecutor(1) as pool:
-            first = pool.submit(one.cluster, "same", region_servers=1, thrift=False)
-            cluster = other.cluster("same", region_servers=1)
+            first = pool.submit(one.start_clusters, replace(spec, thrift=False))
+            (cluster,) = other.start_clusters(spec)
             first.result()
         pids = [*one.pids(), *other.pids()]
-        assert len(pids) == 6 + 7  # ZooKeeper, NameNode, DataNode, master, region server, admin; Thrift
+        assert len(pids) == 5 + 6  # ZooKeeper, HDFS, master, region server, admin; Thrift
         one.close()
         assert one.pids() == []
         assert not one.root.exists()
@@ -45,8 +47,9 @@ def test_two_labs_at_once_and_nothing_left() -> None:
 
 
 def test_a_server_that_cannot_start_is_named() -> None:
+    site = {"hbase.coprocessor.regionserver.classes": "no.such.Class"}
     with Lab() as lab, pytest.raises(ServerDied, match="broken-rs0 has ended"):
-        lab.cluster("broken", region_servers=1, site={"hbase.coprocessor.regionserver.classes": "no.such.Class"})
+        lab.cluster("broken", region_servers=1, site=site, thrift=False)
     assert lab.pids() == []
 
 

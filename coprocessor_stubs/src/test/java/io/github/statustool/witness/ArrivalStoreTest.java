@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.io.RandomAccessFile;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -247,10 +248,41 @@ class ArrivalStoreTest {
   void aFolderHasOneWitness() throws IOException {
     try (ArrivalStore store = open(100)) {
       IOException error = assertThrows(IOException.class, () -> open(100));
-      assertTrue(error.getMessage().contains("another witness"), error.getMessage());
+      assertEquals("another witness uses the folder " + folder, error.getMessage());
       store.keep(request(key("r1"), 1));
     }
     open(100).close();
+  }
+
+  /** Within one process Java itself knows who has the lock; between two the system does. */
+  @Test
+  void aProcessThatCannotHaveItsFolderEndsWithOneLine() throws Exception {
+    try (ArrivalStore store = open(100)) {
+      store.keep(request(key("r1"), 1));
+      assertEquals("another witness uses the folder " + folder, refusal(folder));
+      store.keep(request(key("r1"), 2));
+      assertEquals(range(1, 2), ids());
+    }
+    Path file = Files.createFile(folder.resolve("file"));
+    assertEquals(file + " is no folder", refusal(file));
+  }
+
+  /** Returns why a witness ends, in a process of its own. It opens its folder before it asks ZooKeeper. */
+  private static String refusal(Path folder) throws IOException, InterruptedException {
+    String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+    ProcessBuilder witness =
+        new ProcessBuilder(
+            java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", Witness.class.getName(),
+            "localhost:1:/witness", "localhost", "1", folder.toString());
+    witness.environment().put("CLASSPATH", System.getProperty("java.class.path"));
+    Process process = witness.redirectErrorStream(true).start();
+    String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertEquals(2, process.waitFor(), said);
+    List<String> lines = said.lines().filter(each -> each.startsWith("status-tool: ")).collect(Collectors.toList());
+    String prefix = "status-tool: the witness ends: ";
+    assertEquals(1, lines.size(), said);
+    assertTrue(lines.get(0).startsWith(prefix), said);
+    return lines.get(0).substring(prefix.length());
   }
 
   @Test

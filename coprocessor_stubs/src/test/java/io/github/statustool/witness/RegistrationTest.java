@@ -1,6 +1,8 @@
 package io.github.statustool.witness;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.io.IOException;
@@ -141,6 +143,56 @@ class RegistrationTest {
       acknowledged(mine, end);
       assertEquals("one:12505 " + end.number + " " + end.length, mark(store));
       mine.close();
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"master", "backup-masters"})
+  void theZnodeOfAClusterIsNoneOfAWitness(String own) throws Exception {
+    try (ZKWatcher zooKeeper = new ZKWatcher(configuration, "cluster", null);
+        ArrivalStore store = store("one")) {
+      ZKUtil.createWithParents(zooKeeper, "/witness/" + own);
+      IOException error = assertThrows(IOException.class, () -> register(ONE, store, null));
+      assertEquals("/witness is the znode of an HBase cluster: give the witness one of its own", error.getMessage());
+      assertEquals(List.of(own), ZKUtil.listChildrenNoWatch(zooKeeper, "/witness"));
+      assertFalse(store.hasBegun());
+    }
+  }
+
+  @Test
+  void aFolderThatWasFilledForOneZnodeIsRefusedAtAnother() throws Exception {
+    try (ArrivalStore mine = store("mine")) {
+      register(ONE, mine, null).close();
+    }
+    configuration.set(HConstants.ZOOKEEPER_ZNODE_PARENT, "/other");
+    try (ArrivalStore first = store("first");
+        Registration registered = register(TWO, first, null);
+        ZKWatcher zooKeeper = new ZKWatcher(configuration, "look", null);
+        ArrivalStore mine = store("mine")) {
+      registered.acknowledge(keep(first, 1));
+      IOException error = assertThrows(IOException.class, () -> register(ONE, mine, null));
+      assertEquals(
+          "/other has the id " + first.clusterId() + ", and the folder was filled as " + mine.clusterId()
+              + ": give the witness another znode, or another folder",
+          error.getMessage());
+      assertNotEquals(first.clusterId(), mine.clusterId());
+      assertEquals(List.of(TWO.toString()), ZKUtil.listChildrenNoWatch(zooKeeper, "/other/rs"));
+      assertEquals(List.of(first.id().toString()), ZKUtil.listChildrenNoWatch(zooKeeper, "/other/stores"));
+      assertFalse(mine.hasBegun());
+    }
+  }
+
+  @Test
+  void aZooKeeperThatDoesNotAnswerIsNamed() throws Exception {
+    configuration.setInt("zookeeper.recovery.retry", 0);
+    int port = ensemble.getLocalPort();
+    ensemble.shutdown();
+    try (ArrivalStore store = store("one")) {
+      IOException error = assertThrows(IOException.class, () -> register(ONE, store, null));
+      assertEquals(
+          "cannot register at ZooKeeper localhost:" + port + ": KeeperErrorCode = ConnectionLoss for /witness/master",
+          error.getMessage());
+      assertFalse(store.hasBegun());
     }
   }
 
