@@ -21,7 +21,8 @@ from status_tool.spark.settings import take_spark
 
 @on_cluster("thrift", "webhdfs", "zookeeper")
 @with_options(
-    *("peer", "table", "namespace", "since", "missing", "unverifiable", "spark_master", "spark_conf", "as_json"),
+    *("peer", "table", "namespace", "since", "accept_drift", "missing", "unverifiable"),
+    *("spark_master", "spark_conf", "as_json"),
     *("quiet", "verbose", "log_file"),
     wait="How long to wait for every region server here to flush (default 60).",
     rows="Compare the rows of tables that streams leave in doubt; with --rows=all of every table.",

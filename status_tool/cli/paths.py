@@ -21,7 +21,8 @@ from status_tool.spark.settings import take_spark
 
 
 @with_options(
-    *("table", "namespace", "as_json", *IDENTITY, "spark_master", "spark_conf", "quiet", "verbose", "log_file"),
+    *("table", "namespace", "accept_drift", "as_json", *IDENTITY, "spark_master", "spark_conf"),
+    *("quiet", "verbose", "log_file"),
     since="Accept as baseline what was written up to this time.",
     wait="How long to read again until nothing is on its way.",
     report="Also write a page, with the graph drawn.",

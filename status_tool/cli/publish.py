@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from status_tool.atomic import check_targets
 from status_tool.cli.defaults import command_defaults
 from status_tool.cli.help_groups import write_groups
 from status_tool.cli.modes import check_options, given_of
@@ -87,6 +88,7 @@ def publish(
     metrics: Path | None = options["metrics"]
     # FILE only stands for the form of `run`: nothing is written there.
     refuse_overwriting({**given, "output": None, "metrics": metrics})
+    check_targets(metrics)
     with loading():
         from status_tool.cli.publishing import PublishService, keep_publishing
 

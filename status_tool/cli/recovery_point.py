@@ -20,7 +20,8 @@ from status_tool.spark.settings import take_spark
 
 @on_cluster("thrift", "zookeeper")
 @with_options(
-    *("peer", "table", "namespace", "since", "spark_master", "spark_conf", "as_json", "metrics", "report"),
+    *("peer", "table", "namespace", "since", "accept_drift", "spark_master", "spark_conf"),
+    *("as_json", "metrics", "report"),
     *("quiet", "verbose", "log_file"),
     **SIGNED,
 )

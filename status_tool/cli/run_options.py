@@ -330,8 +330,7 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
             list[str],
             "--accept-drift",
             metavar="NS:TABLE",
-            help="With -i: accept that the slave keeps less of this table, or that its own clients write to it "
-            "(repeatable).",
+            help="Accept that the slave keeps less of this table, or that its own clients write to it (repeatable).",
             modes=CHECKS,
             half="hbase",
             why=_CHECK_ONLY,

@@ -383,6 +383,11 @@ def peer_tables(peer: Peer, of: ZooKeeperEndpoint) -> list[str] | None:
     return _of_peer(peer, of, lambda session: session.children("table"))
 
 
+def is_witness(peer: Peer, of: ZooKeeperEndpoint) -> bool:
+    """Return True if the peer is a witness's, which registers its folders there; False also if nobody answers."""
+    return _of_peer(peer, of, lambda session: session.read("stores")) is not None
+
+
 def _of_peer(peer: Peer, of: ZooKeeperEndpoint, read: Callable[[ZooKeeper], Read]) -> Read | None:
     endpoint = parse_cluster_key(peer.cluster_key, of)
     if endpoint is None:

@@ -114,6 +114,23 @@ def copy_of_file(finding: Finding, context: RunContext) -> str:
     return f"{command} {shlex.quote(source)} {shlex.quote(target)}"
 
 
+def check_of_copy(table: str, copied_to_ms: int, master: Header) -> str:
+    """Return the check that follows the copy of a table, quoted for a shell. DIR is the master's configuration.
+
+    With a master without trackers no rows are compared: there it takes the operator's word for the copy.
+    """
+    proof = word_for_copy(table, copied_to_ms, master.cut_ms) if master.is_witnessed else ROWS
+    return f"status-tool run -i FILE --table {shlex.quote(table)} {proof}"
+
+
+def word_for_copy(table: str | None, copied_to_ms: int, cut_ms: int) -> str:
+    """Return the options that accept a table whose entries up to a time have been copied, quoted for a shell."""
+    since = copied_to_ms + SINCE_MARGIN_MS
+    anew = anew_option(table, min(since, cut_ms))
+    # No later baseline is taken, and what was written after a shutdown time is not asked for.
+    return anew if since <= cut_ms else f"-s {cut_ms} {anew}"
+
+
 def todo(finding: Finding, context: RunContext) -> str | None:
     """Return the advice for a finding in words alone. The commands are those of its table's repair."""
     if finding.code in HOLES and finding.table is not None:
@@ -162,7 +179,7 @@ def _repair(finding: Finding, context: RunContext) -> str:
         )
     commands = repair_of(finding, context)
     copy = commands.copy_table if commands else ""
-    return f"{_look(finding, server, context.queues.disabled_peer)}{copy}{_afterwards(finding, context.master.cut_ms)}"
+    return f"{_look(finding, server, context.queues.disabled_peer)}{copy}{_afterwards(finding, context.master)}"
 
 
 def _look(finding: Finding, server: str | None, disabled_peer: str | None) -> str:
@@ -233,17 +250,14 @@ def families_of(finding: Finding | None, context: RunContext, table: str | None 
     return context.families_of(table if finding is None else finding.table)
 
 
-def _afterwards(finding: Finding, cut_ms: int) -> str:
+def _afterwards(finding: Finding, master: Header) -> str:
     if finding.repair_to_ms is None:
         return ""
-    since = finding.repair_to_ms + SINCE_MARGIN_MS
-    anew = anew_option(finding.table, min(since, cut_ms))
-    if since > cut_ms:  # no later baseline is taken, and what was written after a shutdown time is not asked for
-        anew = f"-s {cut_ms} {anew}"
+    anew = word_for_copy(finding.table, finding.repair_to_ms, master.cut_ms)
+    proof = f"check with {ROWS}, which proves the copy. Where the master is gone, "
     return (
-        " (SyncTable, without --starttime and --endtime, where clients set their own timestamps); then check with"
-        f" {ROWS}, which proves the copy. Where the master is gone, {anew} takes your"
-        " word for it and leaves the copy unproven"
+        " (SyncTable, without --starttime and --endtime, where clients set their own timestamps); then"
+        f" {'' if master.is_witnessed else proof}{anew} takes your word for it and leaves the copy unproven"
     )
 
 

@@ -13,6 +13,7 @@ from status_tool.explain.advice import (
     CONTENTS,
     HOLES,
     TABLE_COPIES,
+    check_of_copy,
     copy_of_file,
     families_of,
     repair,
@@ -149,6 +150,7 @@ def _repair(table: str, own: Sequence[Cause], context: RunContext) -> TableRepai
         context.slave.cluster_key,
         f"{context.master.cut_ms}",
     )
+    copied_to_ms = None if whole else span.to_ms
     return TableRepair(
         table,
         tuple(f"{code}: {cause.count}" for code, cause in zip(codes, own, strict=True)),
@@ -157,5 +159,7 @@ def _repair(table: str, own: Sequence[Cause], context: RunContext) -> TableRepai
         commands,
         with_dry_run(commands.sync_table),
         # A later time is refused: everything in FILE would be accepted.
-        None if whole or span.to_ms is None else min(span.to_ms + SINCE_MARGIN_MS, context.master.cut_ms),
+        None if copied_to_ms is None else min(copied_to_ms + SINCE_MARGIN_MS, context.master.cut_ms),
+        check_of_copy(table, context.master.cut_ms if copied_to_ms is None else copied_to_ms, context.master),
+        not context.master.is_witnessed,
     )

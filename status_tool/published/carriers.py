@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 
 from status_tool.clients.config import ZooKeeperEndpoint
-from status_tool.clients.zookeeper import Peer, peer_tables
+from status_tool.clients.zookeeper import Peer, is_witness, peer_tables
 from status_tool.published.table import shell_line
-from status_tool.rules.peers import family_filter, leads_to
+from status_tool.rules.peers import family_filter, has_own_endpoint, leads_to
 from status_tool.vocabulary.names import PUBLISHED_FAMILY
 
 
@@ -30,16 +30,18 @@ class Carried:
 
 
 def carried(peers: Iterable[Peer], of: ZooKeeperEndpoint, table: str) -> Iterator[Carried]:
-    """Yield the facts of each enabled peer of the cluster `of` that leads to another one.
+    """Yield the facts of each enabled peer of the cluster `of` that leads to another one, with HBase's own endpoint.
 
-    HBase's own peer for region replicas does not. A disabled peer is named if its cluster lacks the table: it queues
-    what is published, and would stop there once it is enabled.
+    HBase's own peer for region replicas does not, nor does a witness's. A disabled peer is named if its cluster lacks
+    the table: it queues what is published, and would stop there once it is enabled.
     """
     for peer in peers:
-        if leads_to(asdict(peer), "", of.cluster_key):
+        if leads_to(asdict(peer), "", of.cluster_key) or has_own_endpoint(asdict(peer)):
             continue
         ships = ships_published(peer, table)
         is_there = has_table(peer, of, table) if ships else None
+        if ships and is_there is None and is_witness(peer, of):
+            continue
         if peer.enabled or is_there is False:
             yield Carried(peer.id, ships and peer.enabled, is_there, _problem(peer.id, table, ships, is_there))
 

@@ -22,10 +22,10 @@ from status_tool.report.reporter import EVIDENCE_WORDS, Reporter, file_counts, r
 from status_tool.report.text import (
     NUMBERED,
     accepted_line,
-    check_command,
     headline,
     not_replicated_line,
     notices,
+    proof_words,
     shell_lines,
 )
 from status_tool.report.timeline import timeline
@@ -386,7 +386,7 @@ def _repair(repair: Any) -> dict[str, Any]:
         "stuck": repair.stuck,
         "first": repair.first,
         "copying": ("On the master:", _command(repair.commands.copy_table)),
-        "proof": ("Then prove it (DIR: the master's configuration):", _command(check_command(repair))),
+        "proof": (f"{proof_words(repair)}:", _command(repair.check)),
         "compare": [
             ("On the master:", _command(repair.commands.hash_table)),
             (

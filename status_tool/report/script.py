@@ -9,7 +9,7 @@ from typing import TextIO
 from status_tool.explain.advice import CONTENTS
 from status_tool.printable import counted, few, iso, safe
 from status_tool.report.reporter import Reporter
-from status_tool.report.text import MAX_LISTED_NAMES, check_command
+from status_tool.report.text import MAX_LISTED_NAMES
 from status_tool.vocabulary.outcome import Outcome, TableRepair
 
 _HEAD = r"""#!/usr/bin/env bash
@@ -93,7 +93,8 @@ def _repair(repair: TableRepair) -> Iterator[str]:
 def _proof(repairs: Sequence[TableRepair]) -> Iterator[str]:
     yield "# --- The check that proves the repair --------------------------------------------------"
     yield "# What has been copied leaves no trace in the streams, so it is compared row by row. The check with --rows"
-    yield "# does so by digests (DIR: the master's configuration). The same by Hadoop's own tools, for both to agree:"
+    yield "# does so by digests (DIR: the master's configuration); one with --since takes your word for it. The same by"
+    yield "# Hadoop's own tools, for both to agree:"
     yield "# HashTable on the master, then SyncTable --dryrun on the slave, whose counters HASHES_NOT_MATCHED,"
     yield "# SOURCEMISSINGROWS and TARGETMISSINGROWS must be absent or 0. (SyncTable without --dryrun repairs what"
     yield "# differs and deletes what only the slave has, unless --doDeletes=false; leave --starttime and --endtime out"
@@ -103,7 +104,7 @@ def _proof(repairs: Sequence[TableRepair]) -> Iterator[str]:
         yield f"# {safe(repair.table)}"
         yield f"#   master: {safe(repair.commands.hash_table)}"
         yield f"#   slave:  {safe(repair.dry_run)}"
-        yield f"#   slave:  {safe(check_command(repair))}"
+        yield f"#   slave:  {safe(repair.check)}"
     yield 'if [ "$run" = yes ] && [ "$failed" = 0 ]; then'
     yield '  if [ "$left" = 0 ]; then told="Copied"; else told="NOT copied, as they may still arrive: $left"; fi'
     yield '  echo "$told. The checks that prove it are at the end of $0."'

@@ -155,13 +155,18 @@ def ships(peer: PeerFacts, table: str) -> bool:
     return namespace in (peer.get("namespaces") or ()) or table in (peer.get("table_cfs") or {})
 
 
+def has_own_endpoint(peer: Mapping[str, Any]) -> bool:
+    """Return True if user code takes what the peer ships, which may go anywhere."""
+    return peer.get("endpoint") not in (None, "", HBASE_ENDPOINT)
+
+
 def own_shipping(peer: Mapping[str, Any]) -> str | None:
     """Return which user code decides what the peer ships, in words; None for only HBase's own.
 
     A filter may drop cells inside an entry, and an endpoint may do anything: the stamp arrives regardless.
     """
     parts = []
-    if peer.get("endpoint") not in (None, "", HBASE_ENDPOINT):
+    if has_own_endpoint(peer):
         parts.append(f"replication endpoint {peer['endpoint']}")
     if peer.get("entry_filters"):
         parts.append(f"WAL entry filters {peer['entry_filters']}")

@@ -20,6 +20,7 @@ from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import ConfigurationError, StatusFileError, UsageError
 from status_tool.gather.measured_queues import queue_rows
 from status_tool.gather.snapshot import peer_rows, server_rows
+from status_tool.printable import duration
 from status_tool.rules.kept_proofs import told_by_master
 from status_tool.rules.peers import PeerFacts, choose_peer, leads_to, normal_key, own_shipping, parse_peer
 from status_tool.rules.pruning import (
@@ -42,6 +43,7 @@ from status_tool.sources.state_table import Barrier, KeyRange, StateTable, now_m
 from status_tool.status_file.reader import StatusFile, open_status
 from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.header import MASTER, SLAVE
+from status_tool.vocabulary.outcome import AHEAD_MS
 from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.state_rows import REPLICATOR, WRITER
 
@@ -142,6 +144,12 @@ class _Pruner:
         file, header = files[0], files[0].header
         if header.tables or header.namespaces or header.barrier_issued_ms is None:
             raise StatusFileError(f"{file.path} does not cover all tables: write it without --table and --namespace")
+        if (ahead_ms := header.barrier_issued_ms - now_ms()) > AHEAD_MS:
+            # Each FILE that is older than the one of a pruning is refused from then on.
+            raise StatusFileError(
+                f"{file.path} is {duration(ahead_ms)} ahead of this host's clock: set right the clock of the host that "
+                "wrote it, or this one's, and write a new FILE"
+            )
         self._segments(file, header.barrier_issued_ms)
         self.pruned.notices += told_by_master(self.state.kept())
         peers = self._peers()

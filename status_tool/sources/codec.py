@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import struct
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -170,11 +171,22 @@ id of the stream's previous entry and the highest write time (epoch ms) up to it
 
 def following(rows: Iterable[NewRow], witnessed: Witnessed) -> Iterator[NewRow]:
     """Entries without a stamp stand for themselves alone in a slave's state table; a witness knows which follow."""
+    sent = {stream: sorted(known) for stream, known in witnessed.items()}
     for row in rows:
-        known = witnessed.get((row["region"], row["origin"], row["via"])) if row["kind"] == "segment" else None
-        # An entry without a stamp is recorded as `(seq - 1, seq]`, so the first entry of a segment is `prev + 1`.
-        before = None if known is None else known.get(row["prev"] + 1)
-        yield row if before is None else row | {"prev": before[0], "started_ms": before[1]}
+        stream = (row["region"], row["origin"], row["via"])
+        is_asked = row["kind"] == "segment" and stream in sent
+        yield _joined(row, sent[stream], witnessed[stream]) if is_asked else row
+
+
+def _joined(row: NewRow, sent: Sequence[int], known: Mapping[int, tuple[int, int]]) -> NewRow:
+    """Return a segment that begins where an entry ends that the witness was sent, and none in between."""
+    # An entry without a stamp is recorded as `(seq - 1, seq]`: the first entry of a segment is `prev + 1` at least. One
+    # that the witness was not sent may begin the segment, as all do that are older than the witness's peer.
+    at = bisect_left(sent, row["prev"] + 1)
+    if at == len(sent) or sent[at] > row["seq"]:
+        return row
+    prev, started_ms = known[sent[at]]
+    return row if prev > row["prev"] else row | {"prev": prev, "started_ms": started_ms}
 
 
 def _parts(cells: Cells) -> Iterator[Segment]:

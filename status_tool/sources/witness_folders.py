@@ -84,7 +84,7 @@ class WitnessStores:
         for store, place in self.places.items():
             if isinstance(place, WitnessAddress):
                 # It does without: its folder stays longer, and the next run asks again.
-                with suppress(ConnectionFailed), _Remote(place, self.access) as remote:
+                with suppress(ConnectionFailed, _Gone), _Remote(place, self.access) as remote:
                     remote.prune(" ".join((store, str(until_ms), sender, *regions)))
 
 
@@ -167,8 +167,8 @@ class _Remote:
 
     def ids(self) -> tuple[str, str]:
         """Return the id of the folder and that of the cluster as which its witness poses."""
-        lengths = self.lengths()
         try:
+            lengths = self.lengths()
             return self._text(STORE_ID, lengths[STORE_ID]), self._text(CLUSTER_ID, lengths[CLUSTER_ID])
         except KeyError:
             raise ConfigurationError(

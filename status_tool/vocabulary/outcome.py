@@ -237,6 +237,11 @@ class TableRepair:
     """To be run on the slave after `commands.hash_table`: compares and changes nothing."""
     since_ms: int | None
     """Up to when the table's past may be accepted once it has been copied; None if it needs a closer look."""
+    check: str
+    """The check after it."""
+    is_proof: bool
+    """True if `check` compares rows; else it takes the operator's word, as no rows are compared with a master without
+    trackers."""
 
 
 @dataclass(frozen=True, slots=True)

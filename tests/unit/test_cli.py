@@ -8,12 +8,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from status_tool.cli.run_options import OPTION_GROUPS
 from status_tool.cli.times import parse_baseline, parse_time
-from status_tool.vocabulary.scope import Baseline, TableFilter
+from status_tool.vocabulary.scope import Baseline, Scope, TableFilter
 from tests.pair import REPOSITORY, Result, tool_environment, tool_here
 from tests.schema import assert_valid
 
@@ -290,3 +291,33 @@ def test_an_error_points_to_the_right_help(command: str) -> None:
     line = [command, "--max-problems", "x"] if command in ("run", "watch", "rows") else [command, "--nonsense"]
     result = tool_here(*line)
     assert f"(see `status-tool {command} -h`)" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("told", "command"),
+    [
+        (
+            "cli.path_telling.tell_paths",
+            ("paths", "--cluster", f"a={SAMPLE}/master.status", "--cluster", f"b={SAMPLE}/slave.status"),
+        ),
+        ("cli.pointing.tell", ("recovery-point", "--thrift", "h:1", "--zookeeper", "h:2/z")),
+        ("cli.losing.tell_lost", ("lost", "--thrift", "h:1", "--zookeeper", "h:2/z", "--slave-conf", "slave")),
+    ],
+)
+def test_what_is_accepted_for_good_is_in_every_check(
+    told: str, command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else what `run -i` calls complete would be unverifiable there, without a way out."""
+    (tmp_path / "slave").mkdir()
+    (tmp_path / "slave" / "hbase-site.xml").write_text("<configuration/>")
+    monkeypatch.chdir(tmp_path)
+    scopes = list[Scope]()
+
+    def kept(*given: Any, **_: Any) -> int:
+        scopes.extend(one.scope for one in given if hasattr(one, "scope"))
+        return 0
+
+    monkeypatch.setattr(f"status_tool.{told}", kept)
+    result = tool_here(*command, "--accept-drift", "default:t", "--accept-drift", "ns:u")
+    assert result.exit_code == 0, result
+    assert [scope.accepted_drift for scope in scopes] == [frozenset({"t", "ns:u"})]

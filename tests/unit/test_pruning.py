@@ -32,7 +32,7 @@ from status_tool.rules.segments import Segment
 from status_tool.runs import prune_rows as pruner
 from status_tool.runs.question import refuse_pruned
 from status_tool.sources import codec, state_table
-from status_tool.sources.state_table import StateTable, StateTableSource
+from status_tool.sources.state_table import StateTable, StateTableSource, now_ms
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.ids import as_hex
@@ -533,6 +533,7 @@ def test_segments_that_the_master_asks_for_stay(here: Table, tmp_path: Path, mon
         (("master", "one"), UsageError, "by one master's FILE"),
         (("filtered",), StatusFileError, "without --table"),
         (("hdfs",), StatusFileError, "no streams"),
+        (("ahead",), StatusFileError, "ahead of this host's clock: set right the clock"),
     ],
 )
 def test_files_that_prove_nothing_here_are_refused(
@@ -543,6 +544,8 @@ def test_files_that_prove_nothing_here_are_refused(
     master_file(tmp_path / "master")
     master_file(tmp_path / "filtered", tables=("t",))
     written(tmp_path / "hdfs", Header("slave", ONE, 5, 5, half="hdfs"), [])
+    # Once it has pruned, each FILE with an earlier time is refused.
+    master_file(tmp_path / "ahead", barrier_issued_ms=now_ms() + 60_000)
     with pytest.raises(error, match=said):
         run(*(tmp_path / name for name in files))
     assert here.steps == []

@@ -177,6 +177,12 @@ def test_a_publisher_without_a_thrift_server_is_down_in_its_metrics(tmp_path: Pa
     assert "status_tool_publish_up{} 0" in metrics.read_text()
 
 
+def test_metrics_that_cannot_be_written_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """At once: a publisher runs for months."""
+    assert main(["publish", "--zookeeper", "127.0.0.1:1/z", "--metrics", str(tmp_path / "nowhere" / "m")]) == 2
+    assert "cannot write" in capsys.readouterr().err
+
+
 def test_a_round_that_fails_is_handed_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Also where that fails as well: the round's own error is told."""
     made, _ = _publisher(monkeypatch, tmp_path, PublishService(0.001, rounds=2))

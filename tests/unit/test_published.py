@@ -556,6 +556,7 @@ def test_a_peer_whose_cluster_lacks_the_table_is_told(monkeypatch: pytest.Monkey
     of = ZooKeeperEndpoint("here:1", "/hbase")
     peers = [PEER, replace(PEER, id="2", enabled=False)]
     told = {}
+    monkeypatch.setattr(carriers, "is_witness", lambda peer, _: peer.cluster_key == "witness:1:/w")
     for is_there in (True, False, None):
         monkeypatch.setattr(carriers, "has_table", lambda *_, is_there=is_there: is_there)
         one, *disabled = carriers.carried(peers, of, "replicationstatus")
@@ -568,6 +569,10 @@ def test_a_peer_whose_cluster_lacks_the_table_is_told(monkeypatch: pytest.Monkey
     assert told[True] is None
     assert told[None] is None
     assert "would stop" in str(told[False])
-    # HBase's own peer for region replicas.
-    itself = [replace(PEER, cluster_key=of.cluster_key)]
-    assert list(carriers.carried(itself, of, "replicationstatus")) == []
+    # HBase's own peer for region replicas, a witness's, and one whose endpoint may bring it anywhere.
+    none = [
+        replace(PEER, cluster_key=of.cluster_key),
+        replace(PEER, cluster_key="witness:1:/w"),
+        replace(PEER, endpoint="org.example.Sends"),
+    ]
+    assert list(carriers.carried(none, of, "replicationstatus")) == []

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from status_tool.errors import StatusFileError, StatusToolError, UsageError
-from status_tool.explain.advice import _afterwards, anew_option
+from status_tool.explain.advice import _afterwards, anew_option, check_of_copy
 from status_tool.gather.snapshot import apply_shutdown
 from status_tool.runs.question import Question, SideFacts, question_of, refuse_narrowed, refuse_since, shipped_by
 from status_tool.vocabulary.findings import Finding
@@ -441,11 +441,17 @@ def test_the_options_that_accept_an_event_are_never_refused(event_ms: int) -> No
 def test_the_word_for_a_copy_is_never_refused(after_ms: int) -> None:
     """Of a hole at the end, or of what is behind under load, it has to reach beyond FILE's cut."""
     cut_ms = 2_000_000
-    advice = _afterwards(Finding("gap", table="t", repair_to_ms=cut_ms + after_ms), cut_ms)
-    told = re.search(r"Where the master is gone, (-s 2000000 )?--forget t --since t=(\d+) takes your word", advice)
+    master = replace(MASTER, cut_ms=cut_ms)
+    advice = _afterwards(Finding("gap", table="t", repair_to_ms=cut_ms + after_ms), master)
+    told = re.search(r"Where the master is gone, ((-s 2000000 )?--forget t --since t=(\d+)) takes your word", advice)
     assert told is not None, advice
-    assert bool(told[1]) is (after_ms > 0)
-    refuse_since(replace(MASTER, cut_ms=cut_ms), Baseline(by_table={"t": int(told[2])}))
+    assert bool(told[2]) is (after_ms > 0)
+    refuse_since(master, Baseline(by_table={"t": int(told[3])}))
+    # With a master without trackers no rows are compared, so that the word is all there is.
+    witnessed = replace(master, evidence=Level.WITNESSED)
+    assert check_of_copy("t", cut_ms + after_ms, master).endswith("--table t --rows --master-conf DIR")
+    assert check_of_copy("t", cut_ms + after_ms, witnessed).endswith(f"--table t {told[1]}")
+    assert "--rows" not in _afterwards(Finding("gap", table="t", repair_to_ms=cut_ms), witnessed)
 
 
 def test_a_crash_in_the_shutdown_can_be_accepted() -> None:

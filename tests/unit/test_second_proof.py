@@ -174,3 +174,25 @@ def test_a_slave_that_does_not_record_each_entry_asks_the_trackers_alone() -> No
     gone = {"kind": "server", "server": "c,1,1", "origin": 8, "role": "r", "live": False, "final_ms": MS}
     assert not contradictions(check(by_id=(), servers=[gone]))
     assert contradictions(check(by_id=(), servers=[{**gone, "final_ms": MS - SKEW_MS - 1}]))
+
+
+@pytest.mark.parametrize(
+    ("segment", "joined"),
+    [
+        ((11, 12), (9, 12)),  # the entry 12 alone, which follows 9
+        ((10, 14), (9, 14)),  # 11 was sent to the slave alone
+        ((8, 14), (8, 14)),  # 9 begins where it is: 8 and 9 follow one another
+        ((4, 9), (0, 9)),  # 5 is older than the witness's peer, whose first entry is 7
+        ((4, 6), (4, 6)),  # none that the witness was sent
+        ((12, 13), (12, 13)),  # consecutive: the witness says nothing of 13
+        ((13, 14), (13, 14)),
+    ],
+)
+def test_a_segment_is_joined_with_the_entry_before_that_the_witness_was_sent(
+    segment: tuple[int, int], joined: tuple[int, int]
+) -> None:
+    """Those are 7, 8, 9, 12, 13; what the slave alone was sent may lie in between, or before."""
+    row = {"kind": "segment", **WITNESSED, "prev": segment[0], "seq": segment[1]}
+    known = {("r", WITNESSED["origin"], WITNESSED["via"]): {7: (0, 0), 12: (9, MS)}}
+    (found,) = following([row], known)
+    assert (found["prev"], found["seq"]) == joined

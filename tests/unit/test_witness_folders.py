@@ -32,7 +32,7 @@ from status_tool.rules.witnessed import SETTLED_MS
 from status_tool.runs.write import prune_witnesses
 from status_tool.sources import arrivals
 from status_tool.sources.arrivals import Mark, WitnessSource, read_arrivals
-from status_tool.sources.witness_folders import WitnessAddress, witness_place, witness_stores
+from status_tool.sources.witness_folders import WitnessAddress, WitnessStores, witness_place, witness_stores
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.scope import TableFilter
 from tests.pair import REPOSITORY
@@ -324,9 +324,17 @@ def test_the_ids_are_looked_up_in_one_list(tmp_path: Path) -> None:
     with listening(answering(answer)) as address:
         assert list(witness_stores([address]).places) == [STORE]
     assert asked == ["list", "read", "read"]
-    lost = answering(lambda method, request: as_usual(method, request) if method == "list" else gone)
-    with listening(lost) as address, pytest.raises(ConfigurationError, match="has lost its folder"):
-        witness_stores([address])
+    listed = answering(lambda method, request: as_usual(method, request) if method == "list" else gone)
+    for lost in (listed, answering(lambda *_: gone)):
+        with listening(lost) as address, pytest.raises(ConfigurationError, match="has lost its folder"):
+            witness_stores([address])
+
+
+def test_a_witness_that_has_lost_its_folder_prunes_nothing() -> None:
+    """`run -m` has its status by then: the next one tells."""
+    gone = ExceptionResponse(exception_class_name="java.io.FileNotFoundException", stack_trace="store.id")
+    with listening(answering(lambda *_: gone)) as address:
+        WitnessStores("w", {STORE: address}).prune(5, "c", ["r"])
 
 
 class _Ticket:
