@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from status_tool.vocabulary.ids import origin_id
 from tests.cluster.test_verdicts import assert_complete, dump
 from tests.lab.cluster import Cluster
 from tests.lab.lab import Lab
+from tests.lab.process import RegionServer
 from tests.lab.waiting import wait_until
 from tests.pair import PEER, STATE_TABLE, Pair, move_table, spool_of, start_pair, tool_here, tracked_spec
 
@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
 @pytest.fixture(scope="module")
 def fragile(warm_spark: None) -> Iterator[Pair]:
-    """A pair whose servers get killed; the tests of this module run in the order of their writing."""
+    """A pair of one server each, which get killed; the tests of this module run in the order of their writing."""
     with Lab() as lab:
         # With ten minutes between flushes, whatever is in the table is there by barrier, write-through or stop.
         slow = {
@@ -42,7 +42,16 @@ def fragile(warm_spark: None) -> Iterator[Pair]:
             "hbase.replicationtable.barrierpoll": "1000",
             "hbase.replicationtable.sweep": "2000",
         }
-        yield start_pair(lab, tracked_spec("master", site=slow), tracked_spec("slave"))
+        master = tracked_spec("master", region_servers=1, site=slow)
+        yield start_pair(lab, master, tracked_spec("slave", region_servers=1))
+
+
+@pytest.fixture(scope="module")
+def untracked(fragile: Pair) -> Iterator[RegionServer]:
+    """One more server of the master, without trackers: by a wrong setting they are off."""
+    server = fragile.master.add_region_server({"hbase.replicationtable.name": "ns:name"})
+    yield server
+    server.stop()
 
 
 def test_without_waiting_it_is_unverifiable_rather_than_wrong(fragile: Pair, status: Path) -> None:
@@ -51,7 +60,7 @@ def test_without_waiting_it_is_unverifiable_rather_than_wrong(fragile: Pair, sta
     fragile.master.admin.put_rows("nowait", "f", 10)
     fragile.wait_same("nowait")
     exit_codes = set()
-    for _ in range(10):  # a server polls once a second, and may do so in this very moment
+    for _ in range(30):  # the server polls once a second, and may do so in this very moment
         written = fragile.write_master(status, "--table", "nowait", "--wait", "0")
         settled = "has not flushed past the cut" not in written.stderr
         result = fragile.check(status, "--table", "nowait")
@@ -110,15 +119,30 @@ def test_killed_while_the_state_table_is_away(fragile: Pair, status: Path) -> No
 
 
 def test_killed_between_two_flushes(fragile: Pair, status: Path) -> None:
-    """What was acknowledged since the last one is in the spool: nothing looks missing, and others take it over."""
+    """What was acknowledged since the last one is in the spool: nothing looks missing, and others take it over.
+
+    So it is under load: segments are recorded before a batch is acknowledged, and other batches are cut off.
+    """
+    master, rows = fragile.master.admin, count()
     fragile.create_table("between", {"f": 1})
+    fragile.create_table("slavekill", {"f": 1}, [b"load00000200"])
+    (between,) = (region.encoded for region in master.regions("between"))
     record_openings(fragile, status)
-    rows = count()
-    wait_until(lambda: _put(fragile, "between", rows) and _spooled_ends(fragile.slave), 60, "a record in the spool")
+    load = master.load_start("slavekill", "f", 200)
+    wait_until(lambda: master.load_count(load) > 300, 60, "both regions are written to")
+    wait_until(
+        lambda: _put(fragile, "between", rows) and between in dict(_spooled_ends(fragile.slave)),
+        60,
+        "a record in the spool",
+    )
     crash_all(fragile.slave)
-    fragile.wait_same("between", timeout=60)
-    fragile.write_master(status, "--table", "between")
-    assert_complete(fragile.check(status, "--table", "between", "--wait", "120"))
+    master.load_stop(load)
+    for table in ("between", "slavekill"):
+        fragile.wait_same(table, timeout=180)
+    both = ("--table", "between", "--table", "slavekill")
+    fragile.write_master(status, *both)
+    document = assert_complete(fragile.check(status, *both, "--wait", "120"))
+    assert document["hbase"]["regions"]["complete"] == 3
     wait_until(lambda: not _spooled_ends(fragile.slave), 60, "the spool to be read by another tracker")
 
 
@@ -155,20 +179,6 @@ def test_state_table_disabled_on_the_master(fragile: Pair, status: Path) -> None
         fragile.master.admin.enable_table(STATE_TABLE)
     assert_complete(fragile.verdict(status, "dark2", "--wait", "60"))
     assert [row["table"] for row in dump(status) if row["kind"] == "stream"] == ["dark2"]
-
-
-def test_slave_region_server_killed_under_load(fragile: Pair, status: Path) -> None:
-    """Segments are written through before a batch is acknowledged: after recovery nothing is missing."""
-    fragile.create_table("slavekill", {"f": 1}, [b"load00000200"])
-    load = fragile.master.admin.load_start("slavekill", "f", 200)
-    time.sleep(2)
-    fragile.slave.crash(fragile.slave.region_servers[0])
-    time.sleep(3)
-    fragile.slave.region_servers[0].start()
-    assert fragile.master.admin.load_stop(load) > 100
-    fragile.wait_same("slavekill", timeout=180)
-    document = assert_complete(fragile.verdict(status, "slavekill", "--wait", "120"))
-    assert document["hbase"]["regions"]["gap"] == 0
 
 
 @dataclass(frozen=True)
@@ -297,56 +307,6 @@ def test_region_server_that_dies_in_its_start(fragile: Pair, status: Path) -> No
     assert_complete(fragile.verdict(status, "unmoved", "--wait", "60"))
 
 
-def test_server_without_the_tracker(fragile: Pair, status: Path) -> None:
-    """A live region server of the master that does not track is never silently fine.
-
-    Tables that are made before a sweep sees that it has gone count as older than the tracker, so no verdict follows.
-    """
-    fragile.create_table("halfblind", {"f": 1})
-    blind = fragile.master.add_region_server({"hbase.coprocessor.wal.classes": ""})
-    try:
-        move_table(fragile.master, "halfblind", blind.server_name)
-        fragile.master.admin.put_rows("halfblind", "f", 10)
-        fragile.wait_same("halfblind")
-        fragile.write_master(status, "--table", "halfblind", "--wait", "3")
-        result = fragile.check(status, "--table", "halfblind")
-        assert result.exit_code == 3, result
-        problems = json.dumps(result.json["problems"])
-        assert "without the tracker" in problems
-        assert blind.server_name in problems
-    finally:
-        blind.stop()
-    # Gone again, but what it wrote came without a stamp, and that is remembered; where a sweep of the trackers has seen
-    # the server, coverage has begun anew after it, and the whole table is from before.
-    result = fragile.verdict(status, "halfblind", "--wait", "5")
-    assert result.exit_code == 3, result
-    assert result.codes & {"unstamped", "older-than-tracker"}, result
-
-
-def test_a_wrong_setting_ends_no_server(fragile: Pair, tmp_path: Path) -> None:
-    """HBase aborts a server of which a coprocessor throws; the trackers are off, and the run says what that means."""
-    wrong = {"hbase.replicationtable.name": "ns:name"}
-    server = fragile.master.add_region_server(wrong)
-    try:
-        fragile.create_table("off", {"f": 1})
-        move_table(fragile.master, "off", server.server_name)
-        fragile.master.admin.put_rows("off", "f", 10)
-        assert len(fragile.master.admin.rows("off")) == 10
-        log = server.log.read_text()
-        assert 'hbase.replicationtable.name = "ns:name" do not name a table' in log
-        assert "the trackers are off" in log
-        conf = shutil.copytree(fragile.master.conf_dir, tmp_path / "conf")
-        site = conf / "hbase-site.xml"
-        named = "<property><name>hbase.replicationtable.name</name><value>ns:name</value></property></configuration>"
-        site.write_text(site.read_text().replace("</configuration>", named))
-        file = tmp_path / "file"
-        result = tool_here("run", "-m", "-o", file, "--only", "hbase", conf=conf)
-        assert (result.exit_code, file.exists()) == (2, False), result
-        assert "ns:name" in result.stderr, result
-    finally:
-        server.stop()
-
-
 def test_a_slave_that_loses_write_ahead_logs(fragile: Pair, status: Path) -> None:
     """HBase opens the regions of a crashed server with what is left of its logs. The master sends nothing again."""
     fragile.create_table("unlogged", {"f": 1})
@@ -366,6 +326,48 @@ def test_a_slave_that_loses_write_ahead_logs(fragile: Pair, status: Path) -> Non
     assert (result.exit_code, result.codes) == (3, {"slave-changed"}), result
     compared = fragile.check(status, "--table=unlogged", "--rows", "--master-conf", str(fragile.master.conf_dir))
     assert compared.exit_code == 1, compared
+
+
+def test_a_wrong_setting_ends_no_server(fragile: Pair, untracked: RegionServer, tmp_path: Path) -> None:
+    """HBase aborts a server of which a coprocessor throws; the trackers are off, and the run says what that means."""
+    fragile.create_table("off", {"f": 1})
+    move_table(fragile.master, "off", untracked.server_name)
+    fragile.master.admin.put_rows("off", "f", 10)
+    assert len(fragile.master.admin.rows("off")) == 10
+    log = untracked.log.read_text()
+    assert 'hbase.replicationtable.name = "ns:name" do not name a table' in log
+    assert "the trackers are off" in log
+    conf = shutil.copytree(fragile.master.conf_dir, tmp_path / "conf")
+    site = conf / "hbase-site.xml"
+    named = "<property><name>hbase.replicationtable.name</name><value>ns:name</value></property></configuration>"
+    site.write_text(site.read_text().replace("</configuration>", named))
+    file = tmp_path / "file"
+    result = tool_here("run", "-m", "-o", file, "--only", "hbase", conf=conf)
+    assert (result.exit_code, file.exists()) == (2, False), result
+    assert "ns:name" in result.stderr, result
+
+
+def test_server_without_the_tracker(fragile: Pair, untracked: RegionServer, status: Path) -> None:
+    """A live region server of the master that does not track is never silently fine.
+
+    Tables that are made before a sweep sees that it has gone count as older than the tracker, so no verdict follows.
+    """
+    fragile.create_table("halfblind", {"f": 1})
+    move_table(fragile.master, "halfblind", untracked.server_name)
+    fragile.master.admin.put_rows("halfblind", "f", 10)
+    fragile.wait_same("halfblind")
+    fragile.write_master(status, "--table", "halfblind", "--wait", "3")
+    result = fragile.check(status, "--table", "halfblind")
+    assert result.exit_code == 3, result
+    problems = json.dumps(result.json["problems"])
+    assert "without the tracker" in problems
+    assert untracked.server_name in problems
+    untracked.stop()
+    # Gone again, but what it wrote came without a stamp, and that is remembered; where a sweep of the trackers has seen
+    # the server, coverage has begun anew after it, and the whole table is from before.
+    result = fragile.verdict(status, "halfblind", "--wait", "5")
+    assert result.exit_code == 3, result
+    assert result.codes & {"unstamped", "older-than-tracker"}, result
 
 
 def test_state_table_truncated_while_it_is_read(fragile: Pair) -> None:

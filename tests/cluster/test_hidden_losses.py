@@ -20,6 +20,7 @@ from status_tool.vocabulary.header import SKEW_MS
 from tests.cluster.test_content import is_open
 from tests.cluster.test_versions import complete_then_gap
 from tests.lab.lab import Lab
+from tests.lab.process import RegionServer
 from tests.lab.waiting import wait_until
 from tests.pair import (
     PEER,
@@ -97,10 +98,15 @@ def early(pair: Pair) -> Early:
     return Early(table, time.time() + 2 * SKEW_MS / 1000 + 5)
 
 
-def test_a_bulk_load_on_a_server_that_does_not_replicate_them(pair: Pair, early: Early, status: Path) -> None:
-    """One server's site lacks the setting, or did: the load is in no queue, and none is left to be shipped."""
+@pytest.fixture(scope="module")
+def other(pair: Pair, early: Early) -> RegionServer:
+    """A server of the master that does not replicate bulk loads, younger than the peer; a later test kills it."""
     pair.let_peer_age()
-    other = pair.master.add_region_server({LOADS: "false"})
+    return pair.master.add_region_server({LOADS: "false"})
+
+
+def test_a_bulk_load_on_a_server_that_does_not_replicate_them(pair: Pair, other: RegionServer, status: Path) -> None:
+    """One server's site lacks the setting, or did: the load is in no queue, and none is left to be shipped."""
     pair.create_table("loads", {"f": 1})
     pair.master.admin.put_rows("loads", "f", 5)
     move_table(pair.master, "loads", other.server_name)
@@ -111,7 +117,6 @@ def test_a_bulk_load_on_a_server_that_does_not_replicate_them(pair: Pair, early:
     assert len(pair.slave.admin.rows("loads")) == 10
     result = asked(pair, status, "loads")
     assert (result.exit_code, result.codes) == (3, {"bulkload"}), result
-    other.stop()
 
 
 def test_a_barrier_that_an_earlier_one_hides(pair: Pair, status: Path) -> None:
@@ -136,9 +141,8 @@ def test_a_barrier_that_an_earlier_one_hides(pair: Pair, status: Path) -> None:
         pair.master.admin.enable_peer(PEER)
 
 
-def test_a_scope_that_is_raised_while_its_server_has_crashed(pair: Pair, status: Path) -> None:
+def test_a_scope_that_is_raised_while_its_server_has_crashed(pair: Pair, other: RegionServer, status: Path) -> None:
     """The only server that knew the scope before is gone, and the table was never disabled."""
-    other = pair.master.add_region_server()
     table = born_on(pair, other.server_name, "scope", {"f": 1, "l": 0})
     pair.master.admin.put_rows(table, "f", 5)
     pair.master.admin.put_rows(table, "l", 20, prefix="old")

@@ -200,7 +200,7 @@ def tells_of_peers(cluster: Cluster, server: str) -> bool:
 def test_paused_past_its_session(aged: Pair, status: Path) -> None:
     """SIGSTOP under load until it is fenced: what it appends afterwards is nowhere, and it must not end cleanly."""
     aged.create_table("paused", {"f": 1})
-    master, victim = aged.master.admin, aged.master.add_region_server()
+    master, victim = aged.master.admin, aged.master.add_region_server({"zookeeper.session.timeout": "10000"})
     paused = victim.server_name
     move_table(aged.master, "paused", paused)
     wait_until(lambda: tells_of_peers(aged.master, paused), 30, "its tracker knows the peer")

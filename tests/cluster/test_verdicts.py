@@ -163,7 +163,8 @@ def test_follow_ends_when_all_has_arrived(pair: Pair, status: Path, tmp_path: Pa
 
 def follower(pair: Pair, status: Path, log: Path, *arguments: str) -> subprocess.Popen[str]:
     """`run -i FILE --json` as a process of its own; its stderr goes to `log`."""
-    command = [sys.executable, "-m", "status_tool", "run", "-i", status, "--only", "hbase", "--json", *arguments]
+    options = ["--only", "hbase", "--json", "--spark-master", "local[1]", *arguments]
+    command = [sys.executable, "-m", "status_tool", "run", "-i", status, *options]
     with log.open("w") as stderr:
         return subprocess.Popen(
             [*map(str, command), "--conf-dir", str(pair.slave.conf_dir)],
@@ -284,10 +285,10 @@ def test_peer_removed_and_added_is_a_gap(pair: Pair, status: Path) -> None:
 
 
 def as_told(cluster: Cluster, command: str) -> None:
-    """Run a printed `hbase CLASS …` command with that cluster's configuration."""
+    """Run a printed `hbase CLASS …` command with that cluster's configuration, in the JVM of its admin."""
     program, main, *arguments = shlex.split(command)
     assert program == "hbase"
-    cluster.run_main(main, arguments)
+    assert cluster.admin.hadoop_tool(main, *arguments) == 0
 
 
 def test_different_region_boundaries_do_not_matter(pair: Pair, status: Path) -> None:

@@ -108,25 +108,25 @@ def test_the_edge_of_a_ttl(pair: Pair, status: Path) -> None:
 
 def test_wide_rows_and_large_cells(pair: Pair) -> None:
     """A hundred columns a row and 1 MiB a cell: one byte flipped in each is found, and printed only on demand."""
-    pair.create_table("wide", {"f": 1}, slave_splits=[b"wide05"])
+    pair.create_table("broad", {"f": 1}, slave_splits=[b"wide05"])
     columns = {f"f:q{number:02}": f"value {number}" for number in range(100)}
     for number in range(10):
-        pair.master.admin.mutate_row("wide", f"wide{number:02}", columns)
+        pair.master.admin.mutate_row("broad", f"wide{number:02}", columns)
     large = "large" + "v" * (1 << 20)
-    pair.master.admin.put_rows("wide", "f", 4, prefix="large", value=large)
-    pair.wait_same("wide")
-    document = compared(pair, "wide", 0)
+    pair.master.admin.put_rows("broad", "f", 4, prefix="large", value=large)
+    pair.wait_same("broad")
+    document = compared(pair, "broad", 0)
     assert (document["rows"], document["cells"]) == (14, 1004)
     with thrift(pair.slave) as client:
-        table = client.table("wide")
+        table = client.table("broad")
         for key, column, value in ((b"large00000002", b"f:q", large[:-1] + "w"), (b"wide07", b"f:q57", "walue 57")):
             (_, moment) = table.row(key, [column], include_timestamp=True)[column]
             table.put(key, {column: value.encode()}, timestamp=moment)
-    document = compared(pair, "wide", 1)
+    document = compared(pair, "broad", 1)
     assert [one["qualifier"] for one in document["differences"]] == ["q", "q57"]
     assert [one[:2] for one in found(document)] == [("large00000002", "other value"), ("wide07", "other value")]
     assert not any(value in str(document) for value in ("largev", "alue 57"))
-    document = compared(pair, "wide", 1, "--show-values")
+    document = compared(pair, "broad", 1, "--show-values")
     (shown, other), words = [(one["master_value"], one["slave_value"]) for one in document["differences"]]
     assert words == ("value 57", "walue 57")
     assert shown == other == f"{large[:200]}…"
@@ -229,25 +229,26 @@ def test_under_load_what_differs_is_told_from_what_changes(
         assert written() > before + 20, "the writer stood still"
 
 
-def test_both_directions(pair: Pair, status: Path) -> None:
+def test_both_directions(pair: Pair, status: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two clusters that replicate to each other: rows settle bulk loads of both, and show what differs, either way."""
+    monkeypatch.setattr(compare_rows, "DRAIN_S", 2.0)
     both = (pair, pair.reversed())
     pair.reversed().connect()
     try:
-        pair.create_table("both", {"f": 1}, [b"m"])
+        pair.create_table("crossed", {"f": 1}, [b"m"])
         for one in both:
-            one.master.admin.put_rows("both", "f", 20, prefix=one.master.name)
-        wait_until(lambda: len(pair.master.admin.rows("both")) == 40, 60, "the slave's rows are on the master")
-        pair.wait_same("both")
+            one.master.admin.put_rows("crossed", "f", 20, prefix=one.master.name)
+        wait_until(lambda: len(pair.master.admin.rows("crossed")) == 40, 60, "the slave's rows are on the master")
+        pair.wait_same("crossed")
         for one in both:
-            one.master.admin.bulk_load("both", "f", 1, prefix=f"bulk {one.master.name}")
-            copy_bulk_load(one, "both")
+            one.master.admin.bulk_load("crossed", "f", 1, prefix=f"bulk {one.master.name}")
+            copy_bulk_load(one, "crossed")
         for one in both:
-            document = settled(one, status, "both", 0, "--rows=all")
+            document = settled(one, status, "crossed", 0, "--rows=all")
             assert (regions(document), document["hbase"]["evidence"]) == ({"complete": 2}, "rows")
-        tamper(pair.slave, "both", b"slave00000007")
+        tamper(pair.slave, "crossed", b"slave00000007")
         for one in both:
-            document = settled(one, status, "both", 1, "--rows=all")
+            document = settled(one, status, "crossed", 1, "--rows=all")
             (cell,) = differing(document)
             # A table is proven as a whole or not at all, and the other region holds what was bulk loaded.
             assert regions(document) == {"differs": 1, "unverifiable": 1}

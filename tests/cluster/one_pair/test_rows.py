@@ -94,15 +94,15 @@ def test_several_tables_are_compared_at_once(pair: Pair) -> None:
 
 def test_regions_that_move_and_split_meanwhile(pair: Pair) -> None:
     """Digests of regions that were moved or split while they were read are requested again, and nothing is lost."""
-    pair.create_table("moving", {"f": 1}, [b"row00001500"])
-    pair.master.admin.put_rows("moving", "f", 4000, value="v" * 500)
-    pair.wait_same("moving")
+    pair.create_table("roaming", {"f": 1}, [b"row00001500"])
+    pair.master.admin.put_rows("roaming", "f", 4000, value="v" * 500)
+    pair.wait_same("roaming")
     results: list[Result] = []
     # Slow enough for regions to go in the middle of it: two megabytes.
-    worker = threading.Thread(target=lambda: results.append(rows(pair, "moving", "--rate", "0.2")))
+    worker = threading.Thread(target=lambda: results.append(rows(pair, "roaming", "--rate", "0.2")))
     worker.start()
-    pair.slave.admin.split("moving", b"row00003000")
-    region = pair.master.admin.regions("moving")[0]
+    pair.slave.admin.split("roaming", b"row00003000")
+    region = pair.master.admin.regions("roaming")[0]
     elsewhere = next(name for name in pair.master.admin.live_servers() if name != region.server)
     pair.master.admin.move(region.encoded, elsewhere)
     worker.join()
