@@ -27,7 +27,7 @@ from status_tool.clients.config import ZooKeeperEndpoint, with_ports
 from status_tool.clients.sasl import SaslLogin
 from status_tool.clients.tls import distrust, tls_context
 from status_tool.errors import ConfigurationError, ConnectionFailed
-from status_tool.vocabulary.names import DROPS_LOADS_KEY, full_name
+from status_tool.vocabulary.names import CODEC_KEY, DROPS_LOADS_KEY, full_name
 
 TIMEOUT_S = 10.0
 PEER_TIMEOUT_S = 3.0
@@ -62,6 +62,8 @@ class Peer:
     entry_filters: str | None = None
     """WAL entry filters of the user's own: what they drop is unknown."""
     drops_loads: bool = False
+    codec: str | None = None
+    """The codec of its own configuration, in which it ships cells."""
     """Its configuration, which overrides the servers', lets its source drop markers of bulk loads."""
     modified_ms: int | None = None
     """When its configuration was last changed (its state does not count), on ZooKeeper's clock as `created_ms`."""
@@ -330,6 +332,7 @@ class ZooKeeper:
             bandwidth=config.bandwidth,
             entry_filters=settings.get(_ENTRY_FILTERS),
             drops_loads=settings.get(DROPS_LOADS_KEY, "").strip().lower() == "true",
+            codec=settings.get(CODEC_KEY),
             modified_ms=stat.mtime,
             incarnation=stat.czxid,
             version=stat.version,

@@ -36,8 +36,6 @@ class Measured:
     extents: dict[str, Extent]
     unsplit: frozenset[str] | None
     """Servers whose WAL folder still exists; None: unknown."""
-    bulkload: bool
-    """Return True if the site files have bulk loads replicated."""
     hdfs_problem: str | None = None
     """Reason why lengths are unknown."""
     writers: tuple[Writer, ...] | None = ()
@@ -72,7 +70,6 @@ class Measured:
         return {
             "consistent": self.queues.consistent,
             "unsplit": None if self.unsplit is None else sorted(self.unsplit),
-            "bulkload": self.bulkload,
             "writers": None
             if self.writers is None
             else {one.server: {"opened_ms": one.opened_ms, "modified_ms": one.modified_ms} for one in self.writers},
@@ -110,7 +107,7 @@ def measure(settings: Settings, zookeeper: ZooKeeper) -> Measured:
         # Archived WALs that were not listed tell of no unknown server (correctness.md, What is not seen, 1). A queued
         # WAL without a length never counts as shipped.
         problem = str(error)
-    return Measured(read_ms, queues, extents, unsplit, replicates_loads(settings), problem, writers, lost)
+    return Measured(read_ms, queues, extents, unsplit, problem, writers, lost)
 
 
 def _lost(folder: WalFolder, zookeeper: ZooKeeper, queues: Queues, extents: Mapping[str, Extent]) -> frozenset[str]:

@@ -101,6 +101,8 @@ class RunContext:
     """Tables that were in doubt as such, which only their rows have settled."""
     second: SecondProof | None = None
     """What a witness is asked beside the trackers; None: FILE has no such witness."""
+    slave_tables: frozenset[str] | None = None
+    """Names of the slave's tables; None: not known."""
     notices: tuple[str, ...] = ()
     facts: Mapping[str | None, TableFacts] = field(init=False, repr=False, compare=False)
     """`tables` by name. This and what follows is made once, because every region or finding asks for it."""
@@ -260,7 +262,7 @@ def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], 
     accepted = {bare.scope.since.of(table) for table in (None, *past.families)}
     baselines = [moment for moment in accepted if moment is not None]
     origins = judge_origins(ours["server"], bare.master, servers_ms, queues.drained, queues.left, baselines)
-    settings = judge_settings(ours["server"], theirs["server"], servers_ms)
+    settings = judge_settings(ours["server"], theirs["server"], servers_ms, queues.codec)
     # The peers in ZooKeeper are not in force then: nobody knows to whom the slave passes on the writes of its clients.
     is_elsewhere = any(peers_elsewhere(theirs["server"]))
     peers = [] if is_elsewhere else [parse_peer(row.get("detail")) for row in theirs["peer"]]
@@ -294,6 +296,7 @@ def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], 
         accepted=past.accepted,
         unaffected=_unaffected(past.accepted, ages, past.kept(BY_ROWS)),
         is_settled_by_rows=len(certain) < len(found),
+        slave_tables=frozenset(row["table"] for row in theirs["table"] if row.get("table")) or None,
         settled_tables=frozenset(
             one.table for one, other in zip(judged, tables, strict=True) if one.findings != other.findings
         ),

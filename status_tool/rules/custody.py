@@ -181,7 +181,7 @@ def custody_findings(table: str, detail: Mapping[str, Any], broken: Unattended |
     found = []
     if torn is not None:
         name = torn if is_text(torn) else ""
-        note = f"a hole or an overlap in the slave's hbase:meta beside region {name}"
+        note = f"a hole or an overlap in the slave's hbase:meta beside region {name} (hbck2 mends it: fixMeta)"
         found.append(Finding("unattended", table=table, note=note))
     if broken is not None:
         note = f"{broken.regions} of {regions} regions, as {broken.example}: {broken.why}"

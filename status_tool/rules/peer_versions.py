@@ -61,6 +61,16 @@ def in_force_before_flush(row: Row, spans: Sequence[Span], peer: Mapping[str, An
     return joined.first <= version <= joined.last and not (was_changed and own.since_ms + REFRESHED_MS > flush_ms)
 
 
+def in_force_since(spans: Sequence[Span], peer: Mapping[str, Any]) -> int | None:
+    """Return since when all servers have shipped as the peer says now (epoch ms); None if no tracker recorded that."""
+    version = peer.get("version")
+    own = next((span for span in spans if version is not None and span.first <= version <= span.last), None)
+    if own is None:
+        return None
+    whole = _joined(own, spans)
+    return REFRESHED_MS + min(span.since_ms for span in spans if whole.first <= span.first and span.last <= whole.last)
+
+
 def _joined(own: Span, others: Sequence[Span]) -> Span:
     joined = own
     for _ in others:  # A merged span may reach another one: at most one more per round.

@@ -22,7 +22,7 @@ _FIELDS = {
     **dict.fromkeys(("enabled", "replicate_all", "drops_loads"), optional(is_flag)),
     **dict.fromkeys(("namespaces", "exclude_namespaces"), optional(list_of(is_text))),
     **dict.fromkeys(("table_cfs", "exclude_table_cfs"), optional(map_of(optional(list_of(is_text))))),
-    **dict.fromkeys(("endpoint", "entry_filters"), optional(is_text)),
+    **dict.fromkeys(("endpoint", "entry_filters", "codec"), optional(is_text)),
     **dict.fromkeys(("created_ms", "modified_ms", "incarnation", "version"), optional(is_number)),
 }
 

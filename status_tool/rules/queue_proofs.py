@@ -15,9 +15,9 @@ from typing import Any
 from status_tool.printable import counted, iso
 from status_tool.rules.lost_wals import lost_wals
 from status_tool.rules.origins import has_doubts, is_writer, read_by_ms
-from status_tool.rules.peer_versions import REFRESHED_MS, Span, in_force_before_flush, spans_of
+from status_tool.rules.peer_versions import REFRESHED_MS, Span, in_force_before_flush, in_force_since, spans_of
 from status_tool.rules.peers import FamilyFilter, own_shipping
-from status_tool.rules.segments import latest
+from status_tool.rules.segments import earliest, latest
 from status_tool.rules.server_settings import loads_notice
 from status_tool.rules.settled import proof_of, settled_before
 from status_tool.rules.witnessed import WitnessFacts
@@ -41,7 +41,7 @@ _WAL = {
 }
 _QUEUE = {"peer": is_text, "dead_servers": list_of(is_text), "wals": list_of(object_of(_WAL))}
 _SUMMARY = {
-    **{"consistent": optional(is_flag), "bulkload": optional(is_flag), "unsplit": optional(list_of(is_text))},
+    **{"consistent": optional(is_flag), "unsplit": optional(list_of(is_text))},
     "writers": optional(map_of(object_of({"opened_ms": is_number, "modified_ms": is_number}))),
     "hfile_refs": optional(map_of(object_of({"since_ms": is_number, "files": is_number}))),
 }
@@ -70,6 +70,8 @@ class QueueFacts:
     disabled_peer: str | None = None
     own_shipping: str | None = None
     """`peers.own_shipping` of this peer."""
+    codec: str | None = None
+    """The codec of this peer's own configuration."""
     withheld: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By table, replicated families that this peer does not ship: they are not in scope for the slave."""
     families: FamilyFilter = field(default_factory=FamilyFilter)
@@ -134,7 +136,7 @@ def queue_facts(
         drained=frozenset(drained),
         left=left,
         strays=tuple(_strays(state, servers, *window, since_ms)),
-        loads_from_ms=_loads_from_ms(state, slave_since_ms),
+        loads_from_ms=_loads_from_ms(state, spans, slave_since_ms),
         # Queues that moved while they were read may count twice, or not at all.
         left_bytes=left_bytes(state.queues, peer["id"]) if state.summary.get("consistent") else None,
         disabled_peer=disabled,
@@ -263,7 +265,10 @@ def _why_not(row: Row, spans: Sequence[Span], state: _State) -> str | None:
         return f"{waiting}: run `run -m` again when it has drained (`status-tool queues`)"
     unsplit = state.summary.get("unsplit")
     if unsplit is None:
-        return "whether its WALs have been split is not known: let `run -m` reach the NameNode (--webhdfs)"
+        return (
+            "whether its WALs have been split is not known: let `run -m` reach the NameNode (--webhdfs), and its site "
+            "files name hbase.wal.dir if the servers' do"
+        )
     if server in unsplit:
         # The server may not be fenced, and an entry that it still appends may come to a queue later.
         return "the master has not split its WALs yet: run `run -m` again"
@@ -366,11 +371,13 @@ def _other_slave(slave_since_ms: int | None) -> str:
     )
 
 
-def _loads_from_ms(state: _State, slave_since_ms: int | None) -> int | None:
+def _loads_from_ms(state: _State, spans: Sequence[Span], slave_since_ms: int | None) -> int | None:
     refs = (state.summary.get("hfile_refs") or {}).get(state.peer["id"])
-    if not state.summary.get("bulkload") or refs is None or refs["files"]:
+    if refs is None or refs["files"]:
         return None
     if own_shipping(state.peer) or state.peer.get("drops_loads") or None in _times(state.peer):
         return None
+    created_ms, modified_ms = _times(state.peer)
+    in_force_ms = earliest(modified_ms, in_force_since(spans, state.peer))
     # No queue shows a load from before any of these: it was not recorded, left out by the peer, or shipped elsewhere.
-    return int(max(refs["since_ms"], *_times(state.peer), slave_since_ms or 0)) + SKEW_MS
+    return int(max(refs["since_ms"], created_ms, in_force_ms, slave_since_ms or 0)) + SKEW_MS

@@ -13,7 +13,7 @@ from status_tool.rules.segments import latest
 from status_tool.vocabulary.details import is_text, map_of, object_in
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import MASTER, SLAVE
-from status_tool.vocabulary.names import DROPS_LOADS_KEY, PEER_STORAGE_KEY
+from status_tool.vocabulary.names import CODEC_KEY, DROPS_LOADS_KEY, PEER_STORAGE_KEY
 from status_tool.vocabulary.schema import Row
 
 _OWN_CODE = {
@@ -46,7 +46,6 @@ _COPROCESSORS = (
     "hbase.coprocessor.user.region.classes",
 )
 _SKIPS_ERRORS = ("hbase.hlog.split.skip.errors", "hbase.hregion.edits.replay.skip.errors", "hbase.skip.errors")
-_CODEC = "hbase.replication.rpc.codec"
 _KEEPS_TAGS = "WithTags"
 _LABELS = "labels"
 """Key of servers with HBase's VisibilityController. Where it is missing, a delete takes away cells of other labels."""
@@ -78,8 +77,13 @@ class ServerSettings:
     """True if all servers are known to ship and to take cells with their tags, and to heed labels, or none does."""
 
 
-def judge_settings(ours: Iterable[Row], theirs: Iterable[Row], since_ms: int | None) -> ServerSettings:
-    """Judge both sides' `server` rows. What servers that are gone did by `since_ms` is accepted."""
+def judge_settings(
+    ours: Iterable[Row], theirs: Iterable[Row], since_ms: int | None, peer_codec: str | None = None
+) -> ServerSettings:
+    """Judge both sides' `server` rows. What servers that are gone did by `since_ms` is accepted.
+
+    `peer_codec`: the codec in the peer's own configuration, which takes the place of the master's.
+    """
     ours = list(ours)
     sides = {MASTER: _servers(ours), SLAVE: _servers(theirs)}
     counted = {
@@ -96,7 +100,8 @@ def judge_settings(ours: Iterable[Row], theirs: Iterable[Row], since_ms: int | N
         (*_own_code(counted), *(Finding("peers-elsewhere", note=where) for where in peers_elsewhere(ours))),
         (*_notices(counted), *([loads_notice(f"on the master ({_names(drops)})")] if drops else [])),
         bool(drops),
-        _keeps_tags([server for servers in counted.values() for server in servers]),
+        _keeps_tags([server for servers in counted.values() for server in servers])
+        and (peer_codec is None or peer_codec.endswith(_KEEPS_TAGS)),
     )
 
 
@@ -202,7 +207,7 @@ def _keeps_tags(servers: list[_Server]) -> bool:
     """
     if len({bool((server.settings or {}).get(_LABELS)) for server in servers if server.live}) > 1:
         return False
-    codecs = [(server.live, (server.settings or {}).get(_CODEC)) for server in servers]
+    codecs = [(server.live, (server.settings or {}).get(CODEC_KEY)) for server in servers]
     is_known = any(live for live, _ in codecs) and (True, None) not in codecs
     # A server names the codecs that it had before, too.
     return is_known and all(name.endswith(_KEEPS_TAGS) for _, codec in codecs if codec for name in codec.split(", "))

@@ -435,6 +435,7 @@ def _queue_facts(master: SideFacts, peer: PeerFacts, scope: Scope, slave_since_m
         unshipped=tuple(table for table in left_out if master.replicated.get(table) != ()),
         families=family_filter(peer),
         own_shipping=own_shipping(peer),
+        codec=peer.get("codec"),
     )
 
 

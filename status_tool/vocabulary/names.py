@@ -49,6 +49,7 @@ def is_legacy_name(path: str | os.PathLike[str]) -> bool:
 
 
 META = "hbase:meta"
+CODEC_KEY = "hbase.replication.rpc.codec"
 DROPS_LOADS_KEY = "hbase.replication.drop.on.deleted.columnfamily"
 """A setting of region servers, and of a peer. `HBaseInterClusterReplicationEndpoint` then drops the cells of families
 that their table does not have, whenever one of a batch is of such a family; and the markers of bulk loads are of no

@@ -257,7 +257,7 @@ class Observation:
                 break
         # The cleaner has removed all archived WALs: the worst case, in which nothing tells of an unknown server.
         summary: dict[str, Any] = {"consistent": consistent, "unsplit": unsplit if plausible else None, "writers": {}}
-        return [*rows, {"kind": "queue", "detail": json.dumps({**summary, "bulkload": False, "hfile_refs": {}})}]
+        return [*rows, {"kind": "queue", "detail": json.dumps({**summary, "hfile_refs": {}})}]
 
     def _queues_of(self, holder: str, live: bool) -> list[Row]:
         rows = []

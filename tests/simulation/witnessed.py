@@ -341,7 +341,7 @@ class World:
                 wals = tuple(Wal(one.file.name, one.at) for one in positions)
                 queues.append(Queue(holder, self.is_live(holder), queue_id, wals))
                 extents |= {one.file.name: Extent("", len(one.file.entries)) for one in positions}
-        return Measured(self.now, Queues(tuple(queues), (), True), extents, frozenset(), False)
+        return Measured(self.now, Queues(tuple(queues), (), True), extents, frozenset())
 
     def peer_rows(self) -> list[Row]:
         """Of the peers' znodes."""

@@ -142,7 +142,7 @@ def test_rows_wait_for_the_queues_of_peers_that_are_not_in_zookeeper(
     there = DescribedCluster(MASTER, "m", {})
     name, holder = "host%2C16020%2C5.7", "host,16020,5"
     queues = () if left is None else (Queue(holder, True, "2", (Wal(name, 10 - left),)),)
-    measured = Measured(1, Queues(queues, (), True), {name: Extent("/wal", 10)}, frozenset(), bulkload=False)
+    measured = Measured(1, Queues(queues, (), True), {name: Extent("/wal", 10)}, frozenset())
     monkeypatch.setattr(compare_rows, "measure", lambda *_: measured)
     monkeypatch.setattr(compare_rows, "ZooKeeper", lambda _: nullcontext(zookeeper))
     monkeypatch.setattr(compare_rows, "describe_both", lambda *_: (there, there))

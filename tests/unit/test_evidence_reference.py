@@ -1170,6 +1170,19 @@ def test_a_table_that_was_dropped_is_accepted_also_if_it_had_been_split(lineage:
         assert ("truncated" in {problem.code for problem in outcome.problems}) == is_gone
 
 
+def test_a_table_that_neither_side_has_any_more_is_not_missed() -> None:
+    """Nor a clone that the slave never had; while the slave has it, or its tables are not known, it is."""
+    left = [row for row in OURS if row["kind"] not in ("region", "table")]
+    other: Row = {"kind": "table", "table": "ns:u", "detail": DETAIL}
+    for theirs, is_gone in (
+        ([*without(THEIRS, "table"), other], False),
+        (THEIRS, True),
+        (without(THEIRS, "table"), True),
+    ):
+        outcome = check(left, theirs)
+        assert ("truncated" in {problem.code for problem in outcome.problems}) == is_gone
+
+
 def test_an_old_table_that_nobody_described_is_told_also_if_a_region_of_it_is_young() -> None:
     """As one that was split or merged just before the barrier."""
     later = replace(MASTER, barrier_issued_ms=140_000, cut_ms=140_000, created_ms=150_000)

@@ -22,7 +22,7 @@ NAMES = st.sampled_from(
         *("id", "peer", "wals", "server", "dead_servers", "holder", "live", "left", "started_ms", "position"),
         *("families", "f", "scope", "durability", "errors", "cluster_id", "cluster_key", "enabled"),
         *("table_cfs", "namespaces", "ns:t", "exclude_table_cfs", "exclude_namespaces", "replicate_all"),
-        *("created_ms", "modified_ms", "consistent", "unsplit", "hfile_refs", "files", "since_ms", "bulkload"),
+        *("created_ms", "modified_ms", "consistent", "unsplit", "hfile_refs", "files", "since_ms"),
         *("endpoint", "entry_filters", "drops_loads", "1"),
     ]
 )
@@ -38,7 +38,7 @@ QUEUE = {
     **{"peer": "1", "live": True, "dead_servers": []},
     "wals": [{"name": "w", "server": "a,1,1", "started_ms": 1, "position": 0, "left": 3}],
 }
-SUMMARY = {"consistent": True, "unsplit": [], "bulkload": True}
+SUMMARY = {"consistent": True, "unsplit": []}
 SUMMARY["hfile_refs"] = {"1": {"since_ms": 1, "files": 0}}
 DESCRIPTOR = {"families": {"f": {"scope": 1}}, "durability": "USE_DEFAULT"}
 HEALTH = {"failed_writes": 0, "pending": 0, "errors": 0}

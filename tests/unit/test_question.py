@@ -485,7 +485,7 @@ def test_two_file_systems_of_one_name(theirs: str, ours: str, refused: bool) -> 
 def test_what_the_queues_prove_goes_by_the_masters_coverage_and_by_the_slaves_age() -> None:
     """A server that nobody knows is one of that time; what was shipped before the slave was there went elsewhere."""
     summary = {
-        **{"consistent": True, "unsplit": [], "bulkload": True, "hfile_refs": {"1": {"since_ms": 5, "files": 0}}},
+        **{"consistent": True, "unsplit": [], "hfile_refs": {"1": {"since_ms": 5, "files": 0}}},
         "writers": {"b,1,900": {"opened_ms": 950, "modified_ms": 960}},
     }
     row = {"kind": "queue", "name": None, "detail": json.dumps(summary)}

@@ -38,7 +38,7 @@ from status_tool.vocabulary.schema import Row
 STARTED = 1_700_000_100_000
 DEAD, LIVE = f"host-1.example,16020,{STARTED}", "host-2,16020,1700000000001"
 PEER = {"id": "1", "enabled": True, "created_ms": STARTED - 60_000, "modified_ms": STARTED - 60_000}
-SUMMARY = {"consistent": True, "unsplit": [], "bulkload": True, "hfile_refs": {"1": {"since_ms": 5, "files": 0}}}
+SUMMARY = {"consistent": True, "unsplit": [], "hfile_refs": {"1": {"since_ms": 5, "files": 0}}}
 FIRST: Row = {"kind": "queue", "detail": json.dumps(SUMMARY)}
 CRASHED = {"server": DEAD, "origin": 7, "role": "w", "live": False, "flush_ms": 5}
 RUNNING = {"server": LIVE, "origin": 8, "role": "w", "live": True}
@@ -175,15 +175,34 @@ def test_wals_of_an_unknown_server_are_named() -> None:
     ("summary", "known"),
     [
         ({}, True),
-        ({"bulkload": False}, False),
+        ({"hfile_refs": {}}, False),
         ({"hfile_refs": {"1": {"since_ms": 5, "files": 1}}}, False),
         ({"hfile_refs": {"2": {"since_ms": 5, "files": 0}}}, False),
     ],
 )
 def test_bulk_loads(summary: dict[str, Any], known: bool) -> None:
-    """Fine only with the setting, with references kept for this peer, and with none left."""
+    """Fine only with references kept for this peer, and with none left."""
     at = facts(**summary).loads_from_ms
     assert at == (PEER["modified_ms"] + SKEW_MS if known else None)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("spans", "from_ms"),
+    [
+        # Versions 2 and 3 say the same: an HBase master that started has written the znode anew.
+        (((70, 2, 3, STARTED, 9),), STARTED + REFRESHED_MS),
+        (((70, 3, 3, STARTED + 900_000, 9), (70, 2, 2, STARTED, 9)), STARTED + REFRESHED_MS),
+        (((70, 3, 3, STARTED + 900_000, 9), (70, 2, 2, STARTED, 8)), STARTED + 900_000 + REFRESHED_MS),
+        (((70, 2, 2, STARTED, 9),), STARTED + 3_600_000),
+        (((69, 2, 3, STARTED, 9),), STARTED + 3_600_000),
+        ((), STARTED + 3_600_000),
+    ],
+)
+def test_bulk_loads_outlive_a_start_of_hbases_master(spans: tuple[tuple[int, ...], ...], from_ms: int) -> None:
+    """The peer has shipped as now since the trackers recorded the first version that says the same."""
+    peer = {**PEER, "created_ms": 5, "modified_ms": STARTED + 3_600_000, "incarnation": 70, "version": 3}
+    rows = [{**RUNNING, "server": f"{LIVE}{n}", "detail": json.dumps({"peers": {"1": s}})} for n, s in enumerate(spans)]
+    assert queue_facts([FIRST], rows, peer).loads_from_ms == from_ms + SKEW_MS
 
 
 @pytest.mark.parametrize("changed", [{"endpoint": "x.Y"}, {"entry_filters": "x.Y"}, {"modified_ms": None}])
@@ -305,7 +324,7 @@ def test_the_namenodes_length_is_not_that_of_a_wal_that_is_written(
     extent = folder.extents([one])[one.name]
     assert extent.left(0) == left
     own = Queue("h,16020,5", True, "1", (one,))
-    found = Measured(1, Queues((own,), (), True), {one.name: extent}, frozenset(), bulkload=False)
+    found = Measured(1, Queues((own,), (), True), {one.name: extent}, frozenset())
     assert not has_shipped(found, found, "1")
     assert has_lengths(found, "1") == (left is not None)
     assert ("no DataNode told" in why_not_shipped(found, "1")) == (left is None)
@@ -419,7 +438,7 @@ def two_queues(*_: object) -> Measured:
     """That of peer 1 is drained."""
     ours, theirs = (Queue(LIVE, True, name, (Wal(f"{quote(LIVE)}.1", at),)) for name, at in (("1", 100), ("2", 0)))
     extents = {wal.name: Extent("/oldWALs/w", 100) for wal in ours.wals}
-    return Measured(1, Queues((ours, theirs), (), True), extents, frozenset(), bulkload=False)
+    return Measured(1, Queues((ours, theirs), (), True), extents, frozenset())
 
 
 @pytest.mark.parametrize(
@@ -451,7 +470,7 @@ def test_no_peer_is_no_drained_queue(monkeypatch: pytest.MonkeyPatch, capsys: py
             return []
 
     monkeypatch.setattr(zookeeper, "ZooKeeper", lambda _: NoPeer({}))
-    nothing = Measured(1, Queues((), (), True), {}, frozenset(), bulkload=False)
+    nothing = Measured(1, Queues((), (), True), {}, frozenset())
     monkeypatch.setattr(measured_queues, "measure", lambda *_: nothing)
     assert main(["queues", "--zookeeper", "zk:1/hbase"]) == 0
     said = capsys.readouterr().out
@@ -590,7 +609,7 @@ def standing_at(position: int | None, *, length: int = 500, **other: Any) -> Mea
     refs = tuple(HFileRefs("1", 1, files) for files in other.get("loads", ()))
     queues = Queues((own, *other.get("more", ())), refs, other.get("consistent", True))
     extents = {WAL_NAME.format(10): Extent("/a", length), WAL_NAME.format(20): Extent("/b", 90)}
-    return Measured(1, queues, {} if other.get("unknown") else extents, frozenset(), bulkload=False)
+    return Measured(1, queues, {} if other.get("unknown") else extents, frozenset())
 
 
 @pytest.mark.parametrize(

@@ -189,6 +189,9 @@ def test_tags_are_told_unless_every_server_keeps_them() -> None:
     assert "cells with tags" not in notices_of(check(labelled, having(THEIRS, {**WITH_TAGS, "labels": "true"})))
     gone = having([{**THEIRS[0], "server": "old,1,1", "live": False, "final_ms": 20_000}], plain)
     assert "cells with tags" in notices_of(check(ours, [*theirs, *gone]))
+    # The peer's own configuration takes the place of the servers'.
+    for codec, tells in ((*plain.values(), True), (*WITH_TAGS.values(), False)):
+        assert ("cells with tags" in notices_of(check(ours, theirs, queues=QueueFacts(codec=str(codec))))) == tells
 
 
 def test_both_rows_of_a_server_count_once() -> None:

@@ -596,7 +596,7 @@ def measured(position: int, length: int | None = 100, holder: str = OLD) -> Meas
     """The queue of a server with one WAL, shipped up to a position."""
     one = Wal(f"{holder}.5", position)
     queues = Queues((Queue(holder, True, "1", (one,)),), (), True)
-    return Measured(1, queues, {one.name: Extent("/wal", length)}, frozenset(), bulkload=False)
+    return Measured(1, queues, {one.name: Extent("/wal", length)}, frozenset())
 
 
 def moved(look: Measured) -> Measured:
