@@ -28,7 +28,7 @@ from status_tool.rules.origins import (
     slave_is_settled,
 )
 from status_tool.rules.peers import PeerFacts, parse_peer
-from status_tool.rules.queue_proofs import QueueFacts
+from status_tool.rules.queue_proofs import QueueFacts, with_older_proofs
 from status_tool.rules.second_proof import SecondProof, second_notices, second_proof
 from status_tool.rules.segments import is_later
 from status_tool.rules.server_settings import ServerSettings, judge_settings, peers_elsewhere
@@ -258,7 +258,9 @@ def build_context(
 
 def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], past: _Past) -> RunContext:
     """Return the context with its servers and tables judged."""
-    queues, equal, servers_ms = bare.queues, bare.rows.equal, past.servers_ms
+    created = {age.table: age.created_ms for age in ages if age.table is not None and bare.in_scope(age.table)}
+    queues = with_older_proofs(bare.queues, past.families, created)
+    bare, equal, servers_ms = replace(bare, queues=queues), bare.rows.equal, past.servers_ms
     accepted = {bare.scope.since.of(table) for table in (None, *past.families)}
     baselines = [moment for moment in accepted if moment is not None]
     origins = judge_origins(ours["server"], bare.master, servers_ms, queues.drained, queues.left, baselines)

@@ -8,8 +8,8 @@ since before its last flush, up to which the origin's heads are known: its track
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from status_tool.printable import counted, iso
@@ -19,7 +19,7 @@ from status_tool.rules.peer_versions import REFRESHED_MS, Span, in_force_before_
 from status_tool.rules.peers import FamilyFilter, own_shipping
 from status_tool.rules.segments import earliest, latest
 from status_tool.rules.server_settings import loads_notice
-from status_tool.rules.settled import proof_of, settled_before
+from status_tool.rules.settled import OlderProof, older_proof, proof_of, settled_before
 from status_tool.rules.witnessed import WitnessFacts
 from status_tool.vocabulary.details import (
     is_flag,
@@ -55,6 +55,8 @@ class QueueFacts:
     """Crashed origins with nothing left to ship to this peer."""
     left: Mapping[int, str] = field(default_factory=dict)
     """Other crashed origins: what is left to ship, or why the queues do not settle them."""
+    older: Mapping[int, OlderProof] = field(default_factory=dict)
+    """Those of `left` that the queues settled when the peer had other lists: `with_older_proofs` decides."""
     undrained: frozenset[int] = frozenset()
     """Those whose WALs were being split or shipped when the queues were read: a later read may settle them."""
     left_out: tuple[str, ...] = ()
@@ -111,7 +113,7 @@ def queue_facts(
     if state is None:
         return QueueFacts(disabled_peer=disabled)
     servers = [row for row in server_rows if row.get("server")]
-    drained, left, names = set[int](), dict[int, str](), list[str]()
+    drained, left, names, older = set[int](), dict[int, str](), list[str](), dict[int, OlderProof]()
     spans = spans_of(servers, peer)
     proven = list[str]()
     for row in servers:
@@ -131,7 +133,10 @@ def queue_facts(
             names.append(str(row["server"]))
         else:
             left[row["origin"]] = reason
+            if (proof := older_proof(row, peer)) is not None:
+                older[row["origin"]] = proof
     return QueueFacts(
+        older=older,
         undrained=frozenset(row["origin"] for row in servers if has_crashed(row) and _is_undrained(row, state)),
         drained=frozenset(drained),
         left=left,
@@ -147,6 +152,26 @@ def queue_facts(
             *sorted(proven),
         ),
     )
+
+
+def with_older_proofs(
+    queues: QueueFacts, families: Mapping[str, Collection[str] | None], created_ms: Mapping[str, int | None]
+) -> QueueFacts:
+    """Return the facts with what older proofs settle of the tables in scope.
+
+    `families` are those that are replicated, by table (None: not known); `created_ms`: when a table was certainly not
+    there yet.
+    """
+    tables = families.keys() | created_ms.keys()
+    settled = {
+        origin
+        for origin, proof in queues.older.items()
+        if all(proof.covers(table, families.get(table), created_ms.get(table)) for table in tables)
+    }
+    if not settled:
+        return queues
+    left = {origin: why for origin, why in queues.left.items() if origin not in settled}
+    return replace(queues, drained=queues.drained | settled, left=left)
 
 
 def newly_settled(

@@ -12,6 +12,7 @@ import pytest
 from status_tool.explain.advice import SYNC_DELETES
 from status_tool.rules.peers import FamilyFilter, family_filter
 from status_tool.rules.queue_proofs import QueueFacts
+from status_tool.rules.settled import OlderProof
 from status_tool.rules.tables import newest_changes
 from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import Header
@@ -1314,3 +1315,14 @@ def test_what_follows_a_proof_ends_it_whatever_the_clocks_show(behind_ms: int) -
 def test_a_server_that_nobody_knows_keeps_a_run_from_being_complete() -> None:
     outcome = check(queues=QueueFacts(strays=("b,1,9 is not known to the trackers",)))
     assert (outcome.verdict, only(outcome).code) == (Verdict.UNVERIFIABLE, "origin")
+
+
+@pytest.mark.parametrize(("region_id", "verdict"), [(40_000, Verdict.COMPLETE), (30_000, Verdict.UNVERIFIABLE)])
+def test_a_settled_crash_stays_so_when_the_peer_ships_a_younger_table_as_well(region_id: int, verdict: Verdict) -> None:
+    """What it wrote was shipped when the peer's lists had one table; the other one was made since, or may have been."""
+    crashed = {**SERVER, "role": "w", "server": "c,1,1", "origin": 3, "live": False, "echoed": False, "gone_ms": 5_000}
+    other: Row = {"table": "ns:u", "detail": DETAIL}
+    ours = [*OURS, crashed, {**TABLE, **other}, {**REGION, "table": "ns:u", "region": "r2", "region_id": region_id}]
+    lists = family_filter({"id": "1", "replicate_all": False, "table_cfs": {"ns:t": []}})
+    queues = QueueFacts(left={3: "the peer was changed"}, older={3: OlderProof(6_000, lists, 5_000)})
+    assert check(ours, [*THEIRS, {**TABLE, **other}], queues=queues).verdict is verdict

@@ -26,7 +26,13 @@ from status_tool.gather.queue_backlog import has_lengths, has_shipped, why_not_s
 from status_tool.rules.lost_wals import lost_wals
 from status_tool.rules.peer_versions import REFRESHED_MS
 from status_tool.rules.peers import parse_peer
-from status_tool.rules.queue_proofs import QueueFacts, newly_settled, queue_facts, undrained_servers
+from status_tool.rules.queue_proofs import (
+    QueueFacts,
+    newly_settled,
+    queue_facts,
+    undrained_servers,
+    with_older_proofs,
+)
 from status_tool.rules.settled import settled_before, with_proofs
 from status_tool.sources.replication_queues import HFileRefs, Queue, Queues, Wal, read_queues
 from status_tool.sources.state_table import now_ms
@@ -558,10 +564,10 @@ def test_whose_queues_are_waited_for() -> None:
     assert undrained_servers(rows, [{**CRASHED, "final_ms": 5}, RUNNING], [PEER]) == []
 
 
-def proven(peer: dict[str, Any], now: dict[str, Any]) -> QueueFacts:
+def proven(peer: dict[str, Any], now: dict[str, Any], gone_ms: int | None = None) -> QueueFacts:
     """Settled for `peer` and recorded; then judged for the peer as it is `now`, when nothing else settles it."""
     ((row, proof),) = newly_settled([FIRST], [CRASHED, RUNNING], peer, STARTED)
-    again = {**row, "detail": with_proofs(None, {"1": json.dumps(proof)})}
+    again = {**row, "gone_ms": gone_ms, "detail": with_proofs(None, {"1": json.dumps(proof)})}
     assert not newly_settled([FIRST], [again, RUNNING], peer, STARTED + 1), "once"
     changed = {**peer, "modified_ms": STARTED + 1, **now}
     assert not queue_facts([FIRST], [CRASHED, RUNNING], changed).drained
@@ -588,6 +594,37 @@ def test_a_proof_is_one_for_that_peer_and_for_what_it_shipped() -> None:
     narrow = {**peer, "replicate_all": False, "namespaces": ["a"]}
     assert proven(narrow, {"namespaces": ["a", "b"]}).drained == frozenset()
     assert proven(narrow, {"namespaces": [], "replicate_all": True}).drained == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "tables", "created_ms", "is_settled"),
+    [
+        # What the peer no longer ships is out of the question.
+        ({"a": [], "b": []}, {"a": []}, {"a": ["f"]}, {}, True),
+        # A table that it has come to ship, made since the crash; made before, or nobody knows when.
+        ({"a": []}, {"a": [], "b": []}, {"a": ["f"], "b": ["f"]}, {"b": 80_001}, True),
+        ({"a": []}, {"a": [], "b": []}, {"a": ["f"], "b": ["f"]}, {"b": 80_000}, False),
+        ({"a": []}, {"a": [], "b": []}, {"a": ["f"], "b": ["f"]}, {"b": None}, False),
+        ({"a": []}, {"a": [], "b": []}, {"a": ["f"], "b": None}, {}, False),
+        ({"a": []}, {"a": [], "b": []}, {"a": ["f"]}, {"b": 5}, False),
+        # A family more of a table.
+        ({"a": ["f"]}, {"a": ["f", "g"]}, {"a": ["f", "g"]}, {}, False),
+        ({"a": ["f", "g"]}, {"a": ["f"]}, {"a": ["f"]}, {}, True),
+    ],
+)
+def test_a_proof_outlives_a_change_of_the_peers_lists(
+    then: dict[str, list[str]],
+    now: dict[str, list[str]],
+    tables: dict[str, list[str] | None],
+    created_ms: dict[str, int | None],
+    is_settled: bool,
+) -> None:
+    """For what was shipped then, and for tables that are younger than the crash, at 50,000 by other clocks."""
+    peer = {**PEER, "incarnation": 5, "replicate_all": False, "table_cfs": then}
+    found = proven(peer, {"table_cfs": now}, 50_000)
+    assert (found.drained, set(found.older)) == (frozenset(), {7})
+    decided = with_older_proofs(found, tables, created_ms)
+    assert (decided.drained, set(decided.left)) == ((frozenset({7}), set()) if is_settled else (frozenset(), {7}))
 
 
 @pytest.mark.parametrize(
