@@ -61,9 +61,9 @@ class Peer:
     """Bytes a second and region server; 0: unlimited."""
     entry_filters: str | None = None
     """WAL entry filters of the user's own: what they drop is unknown."""
-    drops_loads: bool = False
     codec: str | None = None
     """The codec of its own configuration, in which it ships cells."""
+    drops_loads: bool = False
     """Its configuration, which overrides the servers', lets its source drop markers of bulk loads."""
     modified_ms: int | None = None
     """When its configuration was last changed (its state does not count), on ZooKeeper's clock as `created_ms`."""

@@ -69,6 +69,18 @@ def text_of(code: str, table: str | None = None, time_ms: int | None = None, cut
 
 def advise(finding: Finding, context: RunContext) -> str | None:
     """Return the advice for a finding; None if nothing helps or is needed."""
+    return _where_no_rows(_advice(finding, context), finding, context)
+
+
+def _where_no_rows(advice: str | None, finding: Finding, context: RunContext) -> str | None:
+    """Say what takes the place of `--rows` where the master has no trackers, which would digest them."""
+    if advice is None or "--rows" not in advice or not context.master.is_witnessed:
+        return advice
+    word = anew_option(finding.table, context.master.cut_ms)
+    return f"{advice} (a FILE from a witness takes no --rows: compare by HashTable and SyncTable, then {word})"
+
+
+def _advice(finding: Finding, context: RunContext) -> str | None:
     if finding.code in HOLES:
         return _repair(finding, context)
     if finding.code in TABLE_COPIES and (repair := repair_of(finding, context)) is not None:
@@ -133,6 +145,10 @@ def word_for_copy(table: str | None, copied_to_ms: int, cut_ms: int) -> str:
 
 def todo(finding: Finding, context: RunContext) -> str | None:
     """Return the advice for a finding in words alone. The commands are those of its table's repair."""
+    return _where_no_rows(_in_words(finding, context), finding, context)
+
+
+def _in_words(finding: Finding, context: RunContext) -> str | None:
     if finding.code in HOLES and finding.table is not None:
         server = context.origin_name(finding.origin)
         return f"{_look(finding, server, context.queues.disabled_peer)}{UNDER_REPAIRS}"
@@ -140,7 +156,7 @@ def todo(finding: Finding, context: RunContext) -> str | None:
         return f"{_text(finding, context)}: {UNDER_REPAIRS}"
     if finding.code in FILE_COPIES:
         return _text(finding, context)
-    return advise(finding, context)
+    return _advice(finding, context)
 
 
 def _text(finding: Finding, context: RunContext) -> str:

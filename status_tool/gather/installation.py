@@ -51,7 +51,7 @@ def inspect(settings: Settings) -> Iterator[Checked]:
     yield from _or_error("HDFS", lambda: _hdfs(settings))
     yield from _or_error("Published status files", lambda: _published(settings))
     if not replicates_loads(settings):
-        yield Checked(f"bulk loads are not replicated ({BULKLOAD_KEY} is not true in the site files): they are named")
+        yield Checked(f"{BULKLOAD_KEY} is not true in these site files: bulk loads on servers without it are named")
 
 
 def _or_error(what: str, look: Callable[[], Iterable[Checked]]) -> Iterator[Checked]:

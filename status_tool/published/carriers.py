@@ -30,17 +30,18 @@ class Carried:
 
 
 def carried(peers: Iterable[Peer], of: ZooKeeperEndpoint, table: str) -> Iterator[Carried]:
-    """Yield the facts of each enabled peer of the cluster `of` that leads to another one, with HBase's own endpoint.
+    """Yield the facts of each enabled peer of the cluster `of` that leads to another one, as far as it can be seen.
 
     HBase's own peer for region replicas does not, nor does a witness's. A disabled peer is named if its cluster lacks
     the table: it queues what is published, and would stop there once it is enabled.
     """
     for peer in peers:
-        if leads_to(asdict(peer), "", of.cluster_key) or has_own_endpoint(asdict(peer)):
+        if leads_to(asdict(peer), "", of.cluster_key):
             continue
         ships = ships_published(peer, table)
         is_there = has_table(peer, of, table) if ships else None
-        if ships and is_there is None and is_witness(peer, of):
+        # It may send what it ships anywhere. Where it can be seen, such a cluster is one like any other.
+        if ships and is_there is None and (has_own_endpoint(asdict(peer)) or is_witness(peer, of)):
             continue
         if peer.enabled or is_there is False:
             yield Carried(peer.id, ships and peer.enabled, is_there, _problem(peer.id, table, ships, is_there))

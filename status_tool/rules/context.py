@@ -229,6 +229,7 @@ def build_context(
     is_asked = scope.check_hbase and level is not Evidence.TIMESTAMPS
     ours, theirs = (_by_kind(side if is_asked else ()) for side in (master_rows, slave_rows))
     families = _families(ours["table"], asked_filter(scope), queues)
+    families = {name: shipped for name, shipped in families.items() if shipped != ()}
     past = _Past(scope.since, families, kept_baselines(theirs["table"], ours["table"], master.cluster_id))
     widened = replace(scope, since=baseline_with(scope.since, past.holding))
     bare = RunContext(
@@ -258,9 +259,13 @@ def build_context(
 
 def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], past: _Past) -> RunContext:
     """Return the context with its servers and tables judged."""
-    created = {age.table: age.created_ms for age in ages if age.table is not None and bare.in_scope(age.table)}
-    queues = with_older_proofs(bare.queues, past.families, created)
-    bare, equal, servers_ms = replace(bare, queues=queues), bare.rows.equal, past.servers_ms
+    # Of a table that is gone, and had been split, there is an age as well.
+    created = {age.table: age.created_ms for age in ages if age.regions and bare.in_scope(age.table)}
+    families = _families(ours["table"], asked_filter(bare.scope), bare.queues)
+    queues = with_older_proofs(bare.queues, families, created)
+    settled = queues.notices[len(bare.queues.notices) :]
+    bare = replace(bare, queues=queues, notices=(*bare.notices, *settled))
+    equal, servers_ms = bare.rows.equal, past.servers_ms
     accepted = {bare.scope.since.of(table) for table in (None, *past.families)}
     baselines = [moment for moment in accepted if moment is not None]
     origins = judge_origins(ours["server"], bare.master, servers_ms, queues.drained, queues.left, baselines)
@@ -379,7 +384,7 @@ def _families(
         name = row.get("table")
         if name is not None and chosen.holds(name) and queues.families.ships(name, None):
             known[name] = families_in_scope(row.get("detail"), queues.withheld.get(name, ()))
-    return {name: ours for name, ours in known.items() if ours != ()}
+    return known
 
 
 def _table_notices(

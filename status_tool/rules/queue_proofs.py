@@ -134,7 +134,8 @@ def queue_facts(
         else:
             left[row["origin"]] = reason
             if (proof := older_proof(row, peer)) is not None:
-                older[row["origin"]] = proof
+                notice = _proven_notice(str(row["server"]), str(peer["id"]), proof.at_ms)
+                older[row["origin"]] = replace(proof, notice=notice)
     return QueueFacts(
         older=older,
         undrained=frozenset(row["origin"] for row in servers if has_crashed(row) and _is_undrained(row, state)),
@@ -164,14 +165,13 @@ def with_older_proofs(
     """
     tables = families.keys() | created_ms.keys()
     settled = {
-        origin
+        origin: proof.notice
         for origin, proof in queues.older.items()
         if all(proof.covers(table, families.get(table), created_ms.get(table)) for table in tables)
     }
-    if not settled:
-        return queues
     left = {origin: why for origin, why in queues.left.items() if origin not in settled}
-    return replace(queues, drained=queues.drained | settled, left=left)
+    notices = (*queues.notices, *sorted(settled.values()))
+    return replace(queues, drained=queues.drained | settled.keys(), left=left, notices=notices)
 
 
 def newly_settled(

@@ -284,8 +284,10 @@ def _is_gone(region: Region, table: TableFacts | None, context: RunContext) -> b
     contents = _facts(region, FactState.CONTENT)
     if not (region.heads or contents) or region.rows:
         return False
-    # Dropped on both sides, or never on the slave: there is nothing to compare, and nothing to fail over.
-    if table is None and context.slave_tables is not None and region.table not in (None, *context.slave_tables):
+    # Of a table that is gone, and had been split, the splits are left.
+    is_dropped = table is None or (not table.described and table.gone_accepted)
+    # Neither side has any rows that could differ. What had not arrived by then is in its streams.
+    if is_dropped and context.slave_tables is not None and region.table not in (None, *context.slave_tables):
         return False
     known_ms = latest(region.written_ms, _newest(contents))
     if _was_parent_since(region, known_ms):

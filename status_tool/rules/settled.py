@@ -45,6 +45,8 @@ class OlderProof:
     """Which families the peer shipped then."""
     gone_ms: int | None
     """By when the server had crashed; None: not known."""
+    notice: str = ""
+    """The notice that it counts."""
 
     def covers(self, table: str, families: Collection[str] | None, created_ms: int | None) -> bool:
         """Return True if the server has written nothing to these families of a table that was not shipped then.

@@ -11,7 +11,7 @@ from status_tool.gather.snapshot import FileOptions
 from status_tool.runs.compare_rows import RowsAsked
 from status_tool.runs.master_side import MasterSide
 from status_tool.spark.lists import FullList
-from status_tool.spark.session import Spark, spark_when_needed
+from status_tool.spark.session import Spark, is_asked_for, spark_when_needed
 from status_tool.spark.settings import is_short
 from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.scope import Scope
@@ -59,17 +59,19 @@ class Check:
     """Time for which FILE's samples of rows are compared at most; 0: not at all."""
 
 
-def spark_of(check: Check, side: MasterSide, *, at_once: bool = False) -> AbstractContextManager[Spark]:
+def spark_of(check: Check, side: MasterSide, *, is_read_again: bool = False) -> AbstractContextManager[Spark]:
     """Return Spark's session for a check: the running one, else one that ends with the check."""
-    small, at_once = is_short(check.status_file), at_once or needs_spark(check, side)
+    small, at_once = is_short(check.status_file), needs_spark(check, side, is_read_again=is_read_again)
     return spark_when_needed(check.spark_master, check.spark_conf, small=small, at_once=at_once)
 
 
-def needs_spark(check: Check, side: MasterSide) -> bool:
+def needs_spark(check: Check, side: MasterSide, *, is_read_again: bool = False) -> bool:
     """Return True if a check needs Spark whatever the slave has.
 
-    This process judges regions of small files. Spark compares files, and makes dumps, lists and pages.
+    This process judges regions of small files. Spark compares files, makes dumps, lists and pages, and reads FILE's
+    streams beside those of a master that `is_read_again`.
     """
     has_files = check.scope.check_hdfs and side.header.half in ("both", "hdfs")
     is_shown = check.debug_dir is not None or bool(check.lists) or check.for_report
-    return has_files or is_shown or not side.is_small
+    is_told = is_asked_for(check.spark_master, check.spark_conf)
+    return has_files or is_shown or is_told or is_read_again or not side.is_small

@@ -121,15 +121,12 @@ class LiveRounds:
         ):
             # The JVM takes seconds to start: meanwhile the trackers flush, and the slave's rows, if few, are read.
             first = pool.submit(self._read)
-            with self._rows(pool, first) as rows, self._spark() as spark:
+            session = spark_of(self.check, self.master.file, is_read_again=self.master.is_read_again)
+            with self._rows(pool, first) as rows, session as spark:
                 outcome = self._until_decided(spark, first.result(), samples, rows)
                 is_asked = any(one.flag == "--sample" for one in self.check.given) and self.check.sample_s > 0
                 sampled = samples().notice(_lacking(outcome), is_asked=is_asked)
                 return _with_notices(outcome, *self.told, sampled)
-
-    def _spark(self) -> AbstractContextManager[Spark]:
-        # With --follow Spark reads FILE's streams beside those of the master now.
-        return spark_of(self.check, self.master.file, at_once=self.master.is_read_again)
 
     def _until_decided(self, spark: Spark, sides: Both, samples: Repeating, compared: Comparing) -> Outcome:
         # With proofs by rows the comparison is repeated: files get what the rows have settled.

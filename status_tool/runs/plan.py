@@ -25,7 +25,6 @@ from status_tool.runs.slave_side import slave_request
 from status_tool.sources import meta
 from status_tool.sources.hdfs_files import expand, refusals_end_the_run
 from status_tool.sources.state_table import StateTable, now_ms
-from status_tool.spark.settings import submitted
 from status_tool.status_file.reader import open_status
 from status_tool.vocabulary.header import BY_OPTION, MASTER, SLAVE, Header
 from status_tool.vocabulary.selection import LOCAL, by_system
@@ -92,7 +91,7 @@ def explain_check(settings: Settings, check: Check, followed: Settings | None = 
             if check.deep and not asked.files.deep:
                 yield _contents("files that checksums cannot settle, and those of local folders")
     master = check.spark_master or "local[*], or the master that was submitted"
-    is_sure = needs_spark(check, side) or not is_fixed or check.spark_master or check.spark_conf or submitted()
+    is_sure = needs_spark(check, side, is_read_again=not is_fixed)
     yield Step("Spark", master if is_sure else f"started only if the slave has many rows: {master}")
 
 

@@ -6,7 +6,7 @@ import signal
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from typing import IO, Any
@@ -59,9 +59,16 @@ def spark_when_needed(
         def spark() -> SparkSession:
             return stack.enter_context(spark_session(master, conf, small=small, is_last=True))
 
-        if at_once or master is not None or conf or submitted():
+        if at_once or is_asked_for(master, conf):
             spark()
+        else:
+            jvm.end_unused()
         yield spark
+
+
+def is_asked_for(master: str | None, conf: Collection[tuple[str, str]]) -> bool:
+    """Return True if somebody says how Spark is to run."""
+    return master is not None or bool(conf) or submitted()
 
 
 @contextmanager

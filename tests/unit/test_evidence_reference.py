@@ -1171,9 +1171,11 @@ def test_a_table_that_was_dropped_is_accepted_also_if_it_had_been_split(lineage:
         assert ("truncated" in {problem.code for problem in outcome.problems}) == is_gone
 
 
-def test_a_table_that_neither_side_has_any_more_is_not_missed() -> None:
+@pytest.mark.parametrize("lineage", [[], [{"kind": "fact", "table": "ns:t", "region": "r0", "state": "split"}]])
+def test_a_table_that_neither_side_has_any_more_is_not_missed(lineage: list[Row]) -> None:
     """Nor a clone that the slave never had; while the slave has it, or its tables are not known, it is."""
     left = [row for row in OURS if row["kind"] not in ("region", "table")]
+    left += [{**fact, "region_id": 500, "write_ms": 900} for fact in lineage]
     other: Row = {"kind": "table", "table": "ns:u", "detail": DETAIL}
     for theirs, is_gone in (
         ([*without(THEIRS, "table"), other], False),
@@ -1324,5 +1326,11 @@ def test_a_settled_crash_stays_so_when_the_peer_ships_a_younger_table_as_well(re
     other: Row = {"table": "ns:u", "detail": DETAIL}
     ours = [*OURS, crashed, {**TABLE, **other}, {**REGION, "table": "ns:u", "region": "r2", "region_id": region_id}]
     lists = family_filter({"id": "1", "replicate_all": False, "table_cfs": {"ns:t": []}})
-    queues = QueueFacts(left={3: "the peer was changed"}, older={3: OlderProof(6_000, lists, 5_000)})
-    assert check(ours, [*THEIRS, {**TABLE, **other}], queues=queues).verdict is verdict
+    queues = QueueFacts(left={3: "the peer was changed"}, older={3: OlderProof(6_000, lists, 5_000, "it counts")})
+    # One without replicated families, and one that is gone but had been split, are in no doubt.
+    local = {**TABLE, "table": "ns:l", "detail": json.dumps({"families": {"l": {"scope": 0}}, "regions": 1})}
+    ours += [local, {**REGION, "table": "ns:l", "region": "r3"}]
+    ours += [{"kind": "fact", "table": "ns:gone", "region": "r4", "state": "split", "region_id": 7, "write_ms": 900}]
+    outcome = check(ours, [*THEIRS, {**TABLE, **other}], queues=queues)
+    assert outcome.verdict is verdict
+    assert ("it counts" in outcome.notices) == (verdict is Verdict.COMPLETE)

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from status_tool.errors import StatusFileError, StatusToolError, UsageError
-from status_tool.explain.advice import _afterwards, anew_option, check_of_copy
+from status_tool.explain.advice import _afterwards, advise, anew_option, check_of_copy, todo
 from status_tool.gather.snapshot import apply_shutdown
+from status_tool.rules.context import build_context
 from status_tool.runs.question import Question, SideFacts, question_of, refuse_narrowed, refuse_since, shipped_by
+from status_tool.vocabulary.codes import CODES
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import BY_OPTION, RECORDED, SKEW_MS, Header
 from status_tool.vocabulary.outcome import HBaseOutcome, NotReplicated, Outcome
@@ -452,6 +454,18 @@ def test_the_word_for_a_copy_is_never_refused(after_ms: int) -> None:
     assert check_of_copy("t", cut_ms + after_ms, master).endswith("--table t --rows --master-conf DIR")
     assert check_of_copy("t", cut_ms + after_ms, witnessed).endswith(f"--table t {told[1]}")
     assert "--rows" not in _afterwards(Finding("gap", table="t", repair_to_ms=cut_ms), witnessed)
+
+
+def test_a_file_from_a_witness_takes_no_rows_and_advice_says_what_does() -> None:
+    """Of each code: an option that is printed must not be refused."""
+    for evidence in (Level.EXACT, Level.WITNESSED):
+        master = replace(MASTER, evidence=evidence)
+        context = build_context([], [], [], master, SLAVE, Scope())
+        for code in CODES:
+            finding = Finding(code, table="t", written_to_ms=5)
+            for advice in (advise(finding, context), todo(finding, context)):
+                is_told = "takes no --rows: compare by HashTable and SyncTable, then --forget t" in (advice or "")
+                assert is_told == ("--rows" in (advice or "") and evidence is Level.WITNESSED), code
 
 
 def test_a_crash_in_the_shutdown_can_be_accepted() -> None:

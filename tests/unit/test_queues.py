@@ -607,6 +607,8 @@ def test_a_proof_is_one_for_that_peer_and_for_what_it_shipped() -> None:
         ({"a": []}, {"a": [], "b": []}, {"a": ["f"], "b": ["f"]}, {"b": None}, False),
         ({"a": []}, {"a": [], "b": []}, {"a": ["f"], "b": None}, {}, False),
         ({"a": []}, {"a": [], "b": []}, {"a": ["f"]}, {"b": 5}, False),
+        # It has no replicated family.
+        ({"a": []}, {"a": [], "b": []}, {"a": ["f"], "b": []}, {"b": 5}, True),
         # A family more of a table.
         ({"a": ["f"]}, {"a": ["f", "g"]}, {"a": ["f", "g"]}, {}, False),
         ({"a": ["f", "g"]}, {"a": ["f"]}, {"a": ["f"]}, {}, True),
@@ -625,6 +627,7 @@ def test_a_proof_outlives_a_change_of_the_peers_lists(
     assert (found.drained, set(found.older)) == (frozenset(), {7})
     decided = with_older_proofs(found, tables, created_ms)
     assert (decided.drained, set(decided.left)) == ((frozenset({7}), set()) if is_settled else (frozenset(), {7}))
+    assert any("nothing of it was left to ship" in notice for notice in decided.notices) == is_settled
 
 
 @pytest.mark.parametrize(
