@@ -173,9 +173,8 @@ def following(rows: Iterable[NewRow], witnessed: Witnessed) -> Iterator[NewRow]:
     """Entries without a stamp stand for themselves alone in a slave's state table; a witness knows which follow."""
     sent = {stream: sorted(known) for stream, known in witnessed.items()}
     for row in rows:
-        stream = (row["region"], row["origin"], row["via"])
-        is_asked = row["kind"] == "segment" and stream in sent
-        yield _joined(row, sent[stream], witnessed[stream]) if is_asked else row
+        stream = (row["region"], row["origin"], row["via"]) if row["kind"] == "segment" else None
+        yield row if stream not in sent else _joined(row, sent[stream], witnessed[stream])
 
 
 def _joined(row: NewRow, sent: Sequence[int], known: Mapping[int, tuple[int, int]]) -> NewRow:

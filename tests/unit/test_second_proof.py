@@ -193,6 +193,8 @@ def test_a_segment_is_joined_with_the_entry_before_that_the_witness_was_sent(
 ) -> None:
     """Those are 7, 8, 9, 12, 13; what the slave alone was sent may lie in between, or before."""
     row = {"kind": "segment", **WITNESSED, "prev": segment[0], "seq": segment[1]}
+    other = {"kind": "replicated", "table": "t", "region": "r", "write_ms": MS}
     known = {("r", WITNESSED["origin"], WITNESSED["via"]): {7: (0, 0), 12: (9, MS)}}
-    (found,) = following([row], known)
+    found, same = following([row, other], known)
     assert (found["prev"], found["seq"]) == joined
+    assert same == other
