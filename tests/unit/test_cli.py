@@ -211,11 +211,10 @@ def test_a_shell_completes_commands_and_options() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.spark
 def test_a_closed_pipe_is_no_complaint() -> None:
     """`status-tool … | head -1` leaves quietly."""
     files = [SAMPLE / "master.status", "--slave-status", SAMPLE / "slave.status"]
-    command = f"{sys.executable} -m status_tool run -i {files[0]} {files[1]} {files[2]} | true"
+    command = f"{sys.executable} -m status_tool run -i {files[0]} {files[1]} {files[2]} --only hbase | true"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, env=tool_environment(), check=False)
     assert "Traceback" not in done.stderr
 
