@@ -97,7 +97,8 @@ def test_a_signal_leaves_the_older_report(number: signal.Signals, tmp_path: Path
     temporary.mkdir()
     given = [f"--cluster={name.split('-')[0]}={path}" for name, path in chain(tmp_path).items()]
     process = subprocess.Popen(
-        [sys.executable, "-m", "status_tool", "paths", *given, f"--report={report}"],
+        # Without Spark it might be over by then.
+        [sys.executable, "-m", "status_tool", "paths", *given, f"--report={report}", "--spark-master=local[1]"],
         env=tool_environment() | {"TMPDIR": str(temporary)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
