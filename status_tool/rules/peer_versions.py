@@ -68,6 +68,8 @@ def in_force_since(spans: Sequence[Span], peer: Mapping[str, Any]) -> int | None
     if own is None:
         return None
     whole = _joined(own, spans)
+    if whole.first == 0:
+        return peer.get("created_ms")  # it has never said anything else
     return REFRESHED_MS + min(span.since_ms for span in spans if whole.first <= span.first and span.last <= whole.last)
 
 
