@@ -33,7 +33,7 @@ VERIFIED = 1_000_000
 WARM_ROWS = 500_000
 BEST = "VerifyReplication, best"
 CHECK, CHECK_ALL = "run -m and run -i", "run -m and run -i, --rows=all"
-START = "the start of Spark and of Python, and the trackers' echo"
+START = "the start of Python, and the trackers' echo"
 OURS: dict[str, tuple[str, dict[tuple[str, str], str]]] = {
     "status-tool rows": ("its start, then `digest.rate` and half of one thread a region server", {}),
     CHECK: (START, {(BEST, "s"): "0.5"}),
