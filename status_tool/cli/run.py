@@ -24,7 +24,7 @@ from status_tool.cli.times import parse_baseline, parse_time
 from status_tool.clients.config import HdfsClient, Settings
 from status_tool.errors import ConfigurationError, StatusToolError, UsageError
 from status_tool.spark import jvm
-from status_tool.spark.settings import archived, is_short, is_small, spark_settings_with, submitted, take_spark
+from status_tool.spark.settings import archived, is_asked_for, is_short, is_small, spark_settings_with, take_spark
 from status_tool.status_file.signature import SignKey
 from status_tool.temporary import temporary_folder
 from status_tool.vocabulary.header import MASTER, SLAVE
@@ -347,7 +347,7 @@ def _may_need_spark(asked: AskedRun) -> bool:
     """
     one = asked.options
     is_shown = one.debug or one.report is not None or bool(asked.lists)
-    is_told = one.spark_master is not None or bool(asked.spark_conf) or submitted()
+    is_told = is_asked_for(one.spark_master, asked.spark_conf)
     return one.only is not Half.HBASE or one.follow or is_shown or is_told or not is_small(one.status_file)
 
 

@@ -16,7 +16,7 @@ from status_tool.clients.webhdfs import Load, WebHdfs
 from status_tool.clients.zookeeper import Peer, ZooKeeper, peer_cluster_id
 from status_tool.errors import StatusToolError
 from status_tool.gather.hdfs_side import impatient
-from status_tool.gather.measured_queues import BULKLOAD_KEY, measure, replicates_loads
+from status_tool.gather.measured_queues import measure
 from status_tool.gather.snapshot import settle
 from status_tool.published.carriers import carried
 from status_tool.published.table import PublishedTable
@@ -28,6 +28,7 @@ from status_tool.vocabulary.header import SKEW_MS
 from status_tool.vocabulary.state_rows import REPLICATOR, WRITER
 
 TRACKERS = {WRITER: "WriteTimeTracker", REPLICATOR: "ReplicateTimeTracker"}
+BULKLOAD_KEY = "hbase.replication.bulkload.enabled"
 ECHO_S = 10.0
 """Time that trackers get to answer a barrier; they look for one every second."""
 PEERS_ADVICE = "keep the peers in ZooKeeper (HBase's CopyReplicationPeers moves them), then restart the servers"
@@ -50,7 +51,7 @@ def inspect(settings: Settings) -> Iterator[Checked]:
     yield from _or_error("Thrift", lambda: _trackers(settings))
     yield from _or_error("HDFS", lambda: _hdfs(settings))
     yield from _or_error("Published status files", lambda: _published(settings))
-    if not replicates_loads(settings):
+    if settings.site.get(BULKLOAD_KEY, "false").lower() != "true":
         yield Checked(f"{BULKLOAD_KEY} is not true in these site files: bulk loads on servers without it are named")
 
 

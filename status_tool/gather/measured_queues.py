@@ -24,7 +24,6 @@ from status_tool.vocabulary.state_rows import HeadRow, range_of
 
 NEW_WAL_MS = 60_000
 """A WAL that was opened since, by its server's clock, may not exist yet."""
-BULKLOAD_KEY = "hbase.replication.bulkload.enabled"
 
 
 @dataclass(frozen=True)
@@ -125,11 +124,6 @@ def _lost(folder: WalFolder, zookeeper: ZooKeeper, queues: Queues, extents: Mapp
 
 def _is_old(wal: Wal) -> bool:
     return wal.started_ms is not None and now_ms() - wal.started_ms > NEW_WAL_MS
-
-
-def replicates_loads(settings: Settings) -> bool:
-    """Return True if the site files have bulk loads replicated."""
-    return settings.site.get(BULKLOAD_KEY, "false").lower() == "true"
 
 
 def _plausible(unsplit: frozenset[str], live: Iterable[str]) -> frozenset[str] | None:

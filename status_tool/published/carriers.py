@@ -39,9 +39,12 @@ def carried(peers: Iterable[Peer], of: ZooKeeperEndpoint, table: str) -> Iterato
         if leads_to(asdict(peer), "", of.cluster_key):
             continue
         ships = ships_published(peer, table)
-        is_there = has_table(peer, of, table) if ships else None
-        # It may send what it ships anywhere. Where it can be seen, such a cluster is one like any other.
-        if ships and is_there is None and (has_own_endpoint(asdict(peer)) or is_witness(peer, of)):
+        tables = peer_tables(peer, of) if ships else None
+        # An empty list is no absence: that cluster may not mirror its tables to ZooKeeper
+        # (`MirroringTableStateManager`).
+        is_there = table in tables if tables else None
+        # An own endpoint may send what it ships anywhere. Where it can be seen, such a cluster is one like any other.
+        if ships and not tables and (has_own_endpoint(asdict(peer)) or (tables is not None and is_witness(peer, of))):
             continue
         if peer.enabled or is_there is False:
             yield Carried(peer.id, ships and peer.enabled, is_there, _problem(peer.id, table, ships, is_there))
@@ -64,10 +67,3 @@ def _problem(peer: str, table: str, ships: bool, is_there: bool | None) -> str |
 def ships_published(peer: Peer, table: str) -> bool:
     """Return True if the peer replicates the table's one family."""
     return family_filter(asdict(peer)).ships(table, PUBLISHED_FAMILY)
-
-
-def has_table(peer: Peer, of: ZooKeeperEndpoint, table: str) -> bool | None:
-    """Return True if the peer's cluster has the table, None if that is unknown."""
-    tables = peer_tables(peer, of)
-    # An empty list is no absence: that cluster may not mirror its tables to ZooKeeper (`MirroringTableStateManager`).
-    return table in tables if tables else None

@@ -229,7 +229,6 @@ def build_context(
     is_asked = scope.check_hbase and level is not Evidence.TIMESTAMPS
     ours, theirs = (_by_kind(side if is_asked else ()) for side in (master_rows, slave_rows))
     families = _families(ours["table"], asked_filter(scope), queues)
-    families = {name: shipped for name, shipped in families.items() if shipped != ()}
     past = _Past(scope.since, families, kept_baselines(theirs["table"], ours["table"], master.cluster_id))
     widened = replace(scope, since=baseline_with(scope.since, past.holding))
     bare = RunContext(
@@ -261,7 +260,8 @@ def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], 
     """Return the context with its servers and tables judged."""
     # Of a table that is gone, and had been split, there is an age as well.
     created = {age.table: age.created_ms for age in ages if age.regions and bare.in_scope(age.table)}
-    families = _families(ours["table"], asked_filter(bare.scope), bare.queues)
+    # `past` leaves out tables of which nothing is shipped.
+    families = {**dict.fromkeys((row["table"] for row in ours["table"] if row.get("table")), ()), **past.families}
     queues = with_older_proofs(bare.queues, families, created)
     settled = queues.notices[len(bare.queues.notices) :]
     bare = replace(bare, queues=queues, notices=(*bare.notices, *settled))
@@ -384,7 +384,7 @@ def _families(
         name = row.get("table")
         if name is not None and chosen.holds(name) and queues.families.ships(name, None):
             known[name] = families_in_scope(row.get("detail"), queues.withheld.get(name, ()))
-    return known
+    return {name: ours for name, ours in known.items() if ours != ()}
 
 
 def _table_notices(

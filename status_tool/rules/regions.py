@@ -287,7 +287,8 @@ def _is_gone(region: Region, table: TableFacts | None, context: RunContext) -> b
     # Of a table that is gone, and had been split, the splits are left.
     is_dropped = table is None or (not table.described and table.gone_accepted)
     # Neither side has any rows that could differ. What had not arrived by then is in its streams.
-    if is_dropped and context.slave_tables is not None and region.table not in (None, *context.slave_tables):
+    there = context.slave_tables
+    if is_dropped and region.table is not None and there is not None and region.table not in there:
         return False
     known_ms = latest(region.written_ms, _newest(contents))
     if _was_parent_since(region, known_ms):

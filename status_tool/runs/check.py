@@ -11,8 +11,8 @@ from status_tool.gather.snapshot import FileOptions
 from status_tool.runs.compare_rows import RowsAsked
 from status_tool.runs.master_side import MasterSide
 from status_tool.spark.lists import FullList
-from status_tool.spark.session import Spark, is_asked_for, spark_when_needed
-from status_tool.spark.settings import is_short
+from status_tool.spark.session import Spark, spark_when_needed
+from status_tool.spark.settings import is_asked_for, is_short
 from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.scope import Scope
 

@@ -75,6 +75,7 @@ class Master(ABC):
     """The master's side of a live check: fixed, as in FILE, or read again in each round."""
 
     is_read_again = True
+    """False if each round compares the same FILE."""
 
     def __init__(self, file: MasterSide) -> None:
         self.file = file

@@ -6,7 +6,7 @@ import signal
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from typing import IO, Any
@@ -23,6 +23,7 @@ from status_tool.spark.cluster import ship_code
 from status_tool.spark.settings import (
     JVM_OPTIONS,
     archived,
+    is_asked_for,
     runs_here,
     spark_settings_with,
     submitted,
@@ -64,11 +65,6 @@ def spark_when_needed(
         else:
             jvm.end_unused()
         yield spark
-
-
-def is_asked_for(master: str | None, conf: Collection[tuple[str, str]]) -> bool:
-    """Return True if somebody says how Spark is to run."""
-    return master is not None or bool(conf) or submitted()
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Collection
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -77,6 +78,11 @@ _OF_PYSPARK = ("SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE")
 def submitted() -> bool:
     """Return True if this process was started by spark-submit, which has chosen the master."""
     return _SUBMITTED in os.environ
+
+
+def is_asked_for(master: str | None, conf: Collection[tuple[str, str]]) -> bool:
+    """Return True if somebody says how Spark is to run."""
+    return master is not None or bool(conf) or submitted()
 
 
 def runs_here(master: str | None) -> bool:

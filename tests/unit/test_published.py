@@ -557,8 +557,8 @@ def test_a_peer_whose_cluster_lacks_the_table_is_told(monkeypatch: pytest.Monkey
     peers = [PEER, replace(PEER, id="2", enabled=False)]
     told = {}
     monkeypatch.setattr(carriers, "is_witness", lambda peer, _: peer.cluster_key == "witness:1:/w")
-    for is_there in (True, False, None):
-        monkeypatch.setattr(carriers, "has_table", lambda *_, is_there=is_there: is_there)
+    for is_there, tables in ((True, ["replicationstatus"]), (False, ["other"]), (None, None), (None, list[str]())):
+        monkeypatch.setattr(carriers, "peer_tables", lambda *_, tables=tables: tables)
         one, *disabled = carriers.carried(peers, of, "replicationstatus")
         # What a disabled peer queues would stop it once it is enabled.
         queued = (
