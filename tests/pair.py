@@ -22,6 +22,7 @@ from status_tool.clients.sitefiles import SiteConfig, load_site
 from status_tool.clients.thrift import scan
 from status_tool.clients.webhdfs import WebHdfs
 from status_tool.clients.zookeeper import ZooKeeper
+from status_tool.rules.peer_versions import REFRESHED_MS
 from status_tool.sources.hdfs_files import endpoint_at
 from status_tool.sources.replication_queues import read_queues
 from status_tool.vocabulary.header import SKEW_MS
@@ -150,14 +151,14 @@ class Pair:
         self.master.admin.add_peer(PEER, self.slave.cluster_key, **options)
 
     def let_peer_age(self) -> None:
-        """Wait until the peer is older, by more than clocks may differ, than whatever comes next.
+        """Wait until the peer is older than whatever comes next: by more than clocks may differ, and on all servers.
 
         So are the files to ship to it, which its region servers begin to list some time after it was added.
         """
         with ZooKeeper(Settings(SiteConfig({}), zookeeper_option=self.master.zookeeper).zookeeper()) as session:
             (peer,) = session.peers()
             listed = [refs.since_ms for refs in read_queues(session).hfile_refs]
-        known_ms = max(peer.created_ms, peer.modified_ms or 0, *listed)
+        known_ms = max(peer.created_ms + REFRESHED_MS, peer.modified_ms or 0, *listed)
         time.sleep(max(0.0, (known_ms + SKEW_MS) / 1000 + 1 - time.time()))
 
     def same(self, table: str, families: Sequence[str] | None = None) -> bool:

@@ -267,19 +267,15 @@ class _Settled:
     state: StateTable
     zookeeper: ZooKeeper
     barrier: Barrier
-    live: Sequence[str]
-    deadline: float
     small: Descriptors
     servers: Sequence[NewRow]
+    regions: PackedRows
+    """Where they are."""
 
     @property
     def read_by_ms(self) -> int:
         """Time by which the last server had read the barrier."""
         return read_by_ms(self.servers, self.barrier.issued_ms) or self.barrier.issued_ms
-
-    def hosted_regions(self) -> PackedRows:
-        """Read where the regions are."""
-        return _hosted_regions(self.settings, self.request, self.live, self.deadline)
 
 
 def _hbase(
@@ -296,7 +292,13 @@ def _hbase(
     say("waiting until every region server has flushed past the barrier")
     own_role = ROLES[request.side]
     spool = partial(_spooled, settings, gathered.header.cluster_id)
-    live, spooled, small = _settled_rows(state, zookeeper, barrier, own_role, deadline, spool)
+    while True:
+        live, spooled, small = _settled_rows(state, zookeeper, barrier, own_role, deadline, spool)
+        say("reading tables and regions")
+        # The regions come after the echoes: one that a server gives away now was in its custody at the barrier.
+        regions, is_settled = _hosted_regions(settings, request, zookeeper, live, deadline)
+        if is_settled:
+            break
     servers = server_rows(small, own_role, live)
     status_table = own_status_table(settings.state_table, _families_of(small))
     if status_table:
@@ -310,12 +312,11 @@ def _hbase(
         state_back_ms=small.back_ms,
         state_since_ms=small.since_ms,
     )
-    say("reading tables and regions")
     source = StateTableSource(
         endpoint, settings.state_table, TYPES[request.side], small.generation, request.only, spooled
     )
     half = _master_half if request.side == MASTER else _slave_half
-    return half(_Settled(settings, request, state, zookeeper, barrier, live, deadline, small, servers), header, source)
+    return half(_Settled(settings, request, state, zookeeper, barrier, small, servers, regions), header, source)
 
 
 def _master_half(settled: _Settled, header: Header, source: StateTableSource) -> Snapshot:
@@ -327,7 +328,7 @@ def _master_half(settled: _Settled, header: Header, source: StateTableSource) ->
     tables = [with_events(row, small) for row in small.tables if request.only.holds(row["table"])]
     # The regions come before the facts, which `source` reads: a region that is merged in between is still here. In the
     # other order it is in neither, as HBase deletes it from `hbase:meta` with the merge, and looks truncated.
-    regions = settled.hosted_regions()
+    regions = settled.regions
     names = (row["region"] for row in regions.rows("region"))
     parents = (row["region"] for row in regions.rows("region", state=RegionState.SPLIT))
     replicated = {row["table"]: frozenset(replicated_families(row["detail"]) or ()) for row in small.tables}
@@ -364,8 +365,7 @@ def _slave_half(settled: _Settled, header: Header, source: StateTableSource) -> 
     events = {name: dict(known) for name, known in small.events.items()}
     for name, proofs in small.proven.items():
         events.setdefault(name, {})["proven"] = proofs
-    # The regions come after the echoes: one that a server gives away now was in its custody at the barrier.
-    places, found = survey(settled.hosted_regions().rows(*_PLACED), settled.servers)
+    places, found = survey(settled.regions.rows(*_PLACED), settled.servers)
     keeping = codec.Keeping({name: retention_of(one) for name, one in described.items()}, settled.read_by_ms)
     source = dataclasses.replace(
         source,
@@ -382,7 +382,7 @@ def _slave_half(settled: _Settled, header: Header, source: StateTableSource) -> 
         dataclasses.replace(header, coverage_ms=small.slave_coverage_ms, pruned=small.pruned_files),
         (*settled.servers, *peers, *tables),
         (source,),
-        tuple(_why_unsettled(settled.servers)),
+        (*_why_unsettled(settled.servers), *_why_unattended(settled.regions)),
     )
 
 
@@ -394,9 +394,12 @@ def _witnessed(
     # finds in a queue of their peer, or was sent to them.
     cut_ms = now_ms()
     asked = _ask_witnesses(settings, request, zookeeper, say)
-    live = zookeeper.live_servers()
     say("reading regions")
-    regions = _hosted_regions(settings, request, live, asked.deadline)
+    while True:
+        live = zookeeper.live_servers()
+        regions, is_settled = _hosted_regions(settings, request, zookeeper, live, asked.deadline)
+        if is_settled:
+            break
     queued, notices = queue_rows(settings, zookeeper)
     # The peers come after the queues, which HBase deletes with their peer.
     peers = peer_rows(zookeeper)
@@ -697,24 +700,34 @@ def _settled_rows(
         now = time.monotonic()
         # Nobody describes tables where no tracker is, or no table.
         is_described = small.tables or not flushed or not state.has_others()
-        if now >= deadline or (is_described and not _newcomers(zookeeper, live, small)):
+        named = (row["server"] for _, row in small.servers)
+        if now >= deadline or (is_described and not _newcomers(zookeeper, live, named)):
             return live, spooled, small
         time.sleep(max(ECHO_POLL_S, now - began))
 
 
-def _newcomers(zookeeper: ZooKeeper, live: Collection[str], small: Descriptors) -> set[str]:
-    """Return the servers that came between the look at the live ones and the rows: they would count as crashed."""
-    return {*zookeeper.live_servers()}.difference(live).intersection(row["server"] for _, row in small.servers)
+def _newcomers(zookeeper: ZooKeeper, live: Collection[str], named: Iterable[Any]) -> set[str]:
+    """Return which of these servers came after the look at the live ones: they would count as crashed."""
+    return {*zookeeper.live_servers()}.difference(live).intersection(named)
 
 
-def _hosted_regions(settings: Settings, request: Request, live: Collection[str], deadline: float) -> PackedRows:
-    """Return the `region` rows. Waits for regions in transition, so that the balancer causes no false alarm."""
+def _hosted_regions(
+    settings: Settings, request: Request, zookeeper: ZooKeeper, live: Collection[str], deadline: float
+) -> tuple[PackedRows, bool]:
+    """Return the `region` rows, and True if they hold.
+
+    Waits for regions in transition, so that the balancer causes no false alarm. Where one is on a server that has come
+    since the look at the `live` ones, that look has to be repeated first: False.
+    """
     while True:
         began = time.monotonic()
         regions = PackedRows.of(meta.regions(settings.thrift(), live, settings.state_table, request.only))
+        unhosted = {row["server"] for row in regions.rows("server", state=RegionState.UNHOSTED)}
         now = time.monotonic()
-        if now >= deadline or all(row["state"] != "unhosted" for row in regions.rows("state")):
-            return regions
+        if not unhosted or now >= deadline:
+            return regions, True
+        if _newcomers(zookeeper, live, unhosted):
+            return regions, False
         time.sleep(max(ECHO_POLL_S, now - began))
 
 
@@ -751,6 +764,12 @@ def _why_unsettled(servers: Sequence[NewRow]) -> Iterator[str]:
             yield f"{row['server']} runs without the tracker"
         elif row["live"] and not row["echoed"]:
             yield f"{row['server']} has not flushed past the cut"
+
+
+def _why_unattended(regions: PackedRows) -> Iterator[str]:
+    """Yield that regions of the slave were in transition until the wait ended: later they may have a server."""
+    if count := sum(1 for _ in regions.rows("region", state=RegionState.UNHOSTED)):
+        yield f"{counted(count, 'region')} on no live region server"
 
 
 def _spooled(settings: Settings, cluster_id: str, flushed: Collection[int]) -> Spooled:

@@ -61,8 +61,8 @@ def write_lists(check: Verification, lists: tuple[FullList, ...]) -> None:
         if others:
             where = safe(str(one.to))
             print(
-                f"status-tool: {where} lists paths; {others} more findings are about regions, tables or servers: "
-                f"name it .jsonl to have them all",
+                f"status-tool: {where} lists paths, without {counted(others, 'finding')} about regions, tables or"
+                " servers: name it .jsonl to have them all",
                 file=sys.stderr,
             )
 

@@ -365,13 +365,18 @@ FILES: dict[str, Code[FileStatus]] = {
         repair=Copy.FILE,
     ),
     # Only the master has it.
-    "file-missing": Code(FileStatus.MISSING, "absent on the slave", advice="copy the file", repair=Copy.FILE),
+    "file-missing": Code(
+        FileStatus.MISSING,
+        "absent on the slave",
+        advice="copy the file; write FILE again if the master has deleted it since",
+        repair=Copy.FILE,
+    ),
     # Lengths, checksums of one algorithm, or what was read of both contents differ.
     "file-differs": Code(
         FileStatus.MISMATCH,
         "{note}",
         advice="compare the content with --deep if `concat` or an append may have ended a block early; else check that"
-        " nobody writes the file any more, then copy it again",
+        " nobody writes the file any more, then copy it again; write FILE again if the master has changed it since",
         repair=Copy.FILE,
     ),
 }

@@ -97,6 +97,8 @@ def test_lost_regions() -> None:
         assert lost.by_table == expected
     assert kinds(find_drift(MASTER, [], {"t": 1}, [DriftTarget(PEER, "s", None)])) == [("truncated", "t")]
     assert find_drift(MASTER, [], {"t": 1}, []) == []
+    assert kinds(find_drift(MASTER, [], {"t": 1}, [DriftTarget(PEER, "s", {"t": None})])) == [("truncated", "t")]
+    assert find_drift(MASTER, [], {"t": 1}, [DriftTarget(PEER, "s", {"u": None})]) == []
 
 
 def test_drift_of_a_live_cluster(monkeypatch: pytest.MonkeyPatch) -> None:

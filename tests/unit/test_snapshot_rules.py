@@ -173,9 +173,9 @@ class Cluster:
             described = json.dumps({"families": {family: {"scope": 1}}}).encode()
             self.put(f"t{table}".encode(), {TableRow.DESCRIPTOR: described, TableRow.ECHO: token})
 
-    def host(self, table: str = "t", state: bytes = b"OPEN") -> None:
-        """Let the region `REGION` of a table be on server `OLD`."""
-        name, port, code = OLD.split(",")
+    def host(self, table: str = "t", state: bytes = b"OPEN", server: str = OLD) -> None:
+        """Let the region `REGION` of a table be on a server."""
+        name, port, code = server.split(",")
         cells = {"server": f"{name}:{port}".encode(), "serverstartcode": int64(int(code)), "state": state}
         key, found = meta_row(table, {**cells, "seqnumDuringOpen": int64(1)})
         self.tables[META][key] = found
@@ -389,6 +389,16 @@ def test_a_region_on_its_way_is_waited_for_until_the_deadline(cluster: Cluster) 
     assert cluster.now == 64
 
 
+def test_another_round_waits_for_the_regions_of_the_slave_that_are_still_on_their_way(cluster: Cluster) -> None:
+    """`run -i --wait` goes on: what no server had when this round ended may have one in the next."""
+    cluster.before["sync"] = lambda: cluster.echo(OLD, OTHER, role="r")
+    cluster.host(state=b"OPENING")
+    assert gathered(cluster, SLAVE).unsettled == ("1 region on no live region server",)
+    cluster.before["sync"] = lambda: cluster.echo(OLD, OTHER, role="r")
+    cluster.host()
+    assert not gathered(cluster, SLAVE).unsettled
+
+
 def test_descriptors_that_follow_the_echoes_are_waited_for_until_the_deadline(cluster: Cluster) -> None:
     """No HBase master was active when the barrier was echoed."""
     tables, cluster.described = cluster.described, {}
@@ -430,6 +440,29 @@ def test_a_server_that_comes_between_two_reads_has_not_crashed(cluster: Cluster)
     cluster.before["descriptors"] = come
     found = {row["server"]: row for row in rows_of(gathered(cluster), "server")}
     assert (found[newcomer]["live"], found[newcomer]["echoed"]) == (True, True)
+
+
+@pytest.mark.parametrize(("side", "role"), [(MASTER, "w"), (SLAVE, "r")])
+def test_a_server_that_regions_are_opened_on_after_the_echoes_is_waited_for(
+    cluster: Cluster, side: str, role: str
+) -> None:
+    """A rolling restart: a region moves to a server that came after the look at the live ones."""
+    newcomer = "rs3,16020,3000"
+
+    def come() -> None:
+        cluster.live.append(newcomer)
+        cluster.track(newcomer, role)
+        cluster.host(server=newcomer)
+        cluster.at = {cluster.now + 2: lambda: cluster.echo(newcomer, role=role)}
+
+    cluster.before |= {"sync": lambda: cluster.echo(OLD, OTHER, role=role), "regions": come}
+    found = gathered(cluster, side)
+    servers = {row["server"]: row for row in rows_of(found, "server")}
+    assert (servers[newcomer]["live"], servers[newcomer]["echoed"]) == (True, True)
+    assert not found.unsettled
+    if side == MASTER:
+        assert list(found.regions.rows("state")) == [{"state": "hosted"}]
+    assert cluster.now < 10
 
 
 @pytest.mark.parametrize("tables", [{STATE: {}}, {STATE: {}, STATUS: {}}, {STATE: {}, f"{STATE}_rows": {}}])
