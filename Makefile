@@ -5,7 +5,6 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-BENCH := .venv-bench
 JAR := coprocessor_stubs/target/status-tool-coprocessors.jar
 ARCHIVE := tests/lab/target/servers-2.6.1.jsa
 JAVA_SOURCES := $(shell find coprocessor_stubs/src -name '*.java' 2>/dev/null) coprocessor_stubs/pom.xml
@@ -75,7 +74,7 @@ test-java: ## Tests of the trackers
 	cd coprocessor_stubs && mvn -B -ntp test
 
 test-clusters: setup ## Tests on real clusters
-	$(BIN)/python -m pytest tests/cluster tests/lab tests/campaign -m cluster -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest tests/cluster tests/lab -m cluster -n 2 --dist loadfile --no-loadscope-reorder
 
 WORKERS ?= 2
 test-local: setup ## All tests of Python without clusters
@@ -111,24 +110,17 @@ samples: setup ## Record sample_status/ anew from real clusters
 	$(BIN)/python -m tests.record_samples sample_status
 	$(BIN)/python -m pytest -q -n 0 tests/unit/test_doc_commands.py -k samples
 
-# What it compares with has an environment of its own: the tool is measured in the one that its users have.
-$(BENCH)/installed: requirements-bench.lock
-	$(PYTHON) -m venv $(BENCH)
-	$(BENCH)/bin/pip install --disable-pip-version-check -q --require-hashes -r requirements-bench.lock
-	@touch $@
-
-bench: setup $(BENCH)/installed ## Measure everything; prints ratios within one run (about an hour)
+bench: setup ## Measure everything; prints ratios within one run (about an hour)
 	$(BIN)/python -m bench
 
-bench-docs: $(BENCH)/installed ## The table in docs/performance.md from bench/results.jsonl; all results and a plot in build/bench
-	$(BENCH)/bin/python -m bench.table
-	$(BENCH)/bin/python -m bench.plot
+bench-docs: $(VENV)/installed ## The table in docs/performance.md from bench/results.jsonl; all results in build/bench
+	$(BIN)/python -m bench.table
 
 soak: setup ## The trackers at full speed and under fault for SOAK seconds (600), and ten times the simulation's steps
 	cd coprocessor_stubs && mvn -B -ntp test -Dtest=SoakTest -DargLine="-Dsoak.seconds=$(or $(SOAK),600)"
 	SIMULATION_STEPS=1000000 GRAPH_STEPS=60000 $(BIN)/python -m pytest tests/simulation
 
 clean: ## Remove what was built
-	rm -rf $(VENV) $(BENCH) coprocessor_stubs/target tests/lab/target *.egg-info build dist
+	rm -rf $(VENV) coprocessor_stubs/target tests/lab/target *.egg-info build dist
 
 .PHONY: help kerberos setup setup-tool wheel image demo test lint test-java test-clusters test-local test-unit test-pythons campaign docs playground samples bench bench-docs soak clean

@@ -43,24 +43,17 @@ BENCHES = (
     Bench("hdfs", ("--files", "500", "--rounds", "1")),
     Bench("hdfs_memory", ("20000", "40000")),
     Bench("state_table", ("2000", "--rounds", "1")),
-    Bench("steady_load", ("--minutes", "1", "--round", "30"), ("--minutes", "3", "--round", "60")),
     Bench("watching", ("--minutes", "1")),
-    Bench("request_record", ("2",)),
     Bench(
         "witness", ("1", "--seconds", "5", "--backlog", "5000", "--entries", "1000000"), ("3", "--entries", "10000000")
     ),
     Bench("rows", ("10000",)),
     Bench("rows_digest", ("5",)),
     Bench("rows_beside", ("1",), ("3",)),
-    Bench("rows_tables", ("20",), ("200",)),
     Bench("watch", ("20",), ("100",)),
-    Bench("report", ("1",)),
 )
 """In the order in which they run: cheap ones first. A new one is added here."""
-OTHERS = (
-    *("contenders", "jvm", "plot", "processes", "results", "servers", "streams"),
-    *("synthetic_webhdfs", "table", "witness_growth"),
-)
+OTHERS = (*("contenders", "jvm", "processes", "results", "servers", "streams", "table", "witness_growth"),)
 """Modules that are no benchmarks."""
 
 

@@ -1,9 +1,9 @@
-"""The check of two status files, and the least that it must do, done by others; each in a process of its own.
+"""The check of two status files, and the least that it must do, by bare Spark; each in a process of its own.
 
     python -m bench.contenders NAME FOLDER [--passes N] [--conf KEY=VALUE…]
 
-reads FOLDER's `master.parquet` and `slave.parquet`, and prints its costs as JSON. `check` is the tool's. The others
-join the heads with what has arrived of their streams, and count the regions whose every stream has arrived: there are
+reads FOLDER's `master.parquet` and `slave.parquet`, and prints its costs as JSON. `check` is the tool's. `spark`
+joins the heads with what has arrived of their streams, and counts the regions whose every stream has arrived: there are
 no holes, no doubts and no findings in that, so that no verdict could rest on it.
 """
 
@@ -22,21 +22,20 @@ from typing import Any
 from bench.processes import age_s, cpu_s, peak_mib
 
 SQL = """
-WITH heads AS (SELECT "table", region, origin, via, seq FROM {master} WHERE kind = 'stream'),
+WITH heads AS (SELECT `table`, region, origin, via, seq FROM master WHERE kind = 'stream'),
 arrived AS (
-  SELECT "table", region, origin, via, max(seq) AS reach, sum(seq - prev) AS covered
-  FROM {slave} WHERE kind = 'segment' GROUP BY "table", region, origin, via
+  SELECT `table`, region, origin, via, max(seq) AS reach, sum(seq - prev) AS covered
+  FROM slave WHERE kind = 'segment' GROUP BY `table`, region, origin, via
 ),
 streams AS (
-  SELECT heads."table" AS of_table, heads.region AS region,
+  SELECT heads.`table` AS of_table, heads.region AS region,
     coalesce(reach >= heads.seq AND covered >= heads.seq, false) AS is_complete
-  FROM heads LEFT JOIN arrived ON heads."table" = arrived."table" AND heads.region = arrived.region
+  FROM heads LEFT JOIN arrived ON heads.`table` = arrived.`table` AND heads.region = arrived.region
     AND heads.origin = arrived.origin AND heads.via = arrived.via
 ),
 regions AS (SELECT of_table, region, min(CAST(is_complete AS INT)) AS complete FROM streams GROUP BY of_table, region)
 SELECT count(*) AS regions, sum(complete) AS complete FROM regions
 """
-"""For Spark (with its quotes) and duckdb."""
 
 Count = tuple[int, int]
 """Regions in scope, and those of them that are complete."""
@@ -138,48 +137,13 @@ def by_spark(folder: Path, passes: int, conf: dict[str, str]) -> Costs:
         def count() -> Count:
             for side in ("master", "slave"):
                 session.read.parquet((folder / f"{side}.parquet").as_uri()).createOrReplaceTempView(side)
-            row = session.sql(SQL.format(master="master", slave="slave").replace('"', "`")).collect()[0]
+            row = session.sql(SQL).collect()[0]
             return int(row["regions"]), int(row["complete"])
 
         return _passes(count, passes)
 
 
-def by_polars(folder: Path, passes: int, conf: dict[str, str]) -> Costs:
-    """The join, by polars' streaming engine."""
-    import polars as pl
-
-    keys = ["table", "region", "origin", "via"]
-
-    def count() -> Count:
-        heads = pl.scan_parquet(folder / "master.parquet").filter(pl.col("kind") == "stream").select(*keys, "seq")
-        segments = pl.scan_parquet(folder / "slave.parquet").filter(pl.col("kind") == "segment")
-        covered = (pl.col("seq") - pl.col("prev")).sum().alias("covered")
-        arrived = segments.group_by(keys).agg(pl.col("seq").max().alias("reach"), covered)
-        is_there = (pl.col("reach") >= pl.col("seq")) & (pl.col("covered") >= pl.col("seq"))
-        streams = heads.join(arrived, on=keys, how="left")
-        complete = streams.select("table", "region", is_there.fill_null(False).alias("complete"))
-        regions = complete.group_by("table", "region").agg(pl.col("complete").min())
-        found = regions.select(pl.len().alias("regions"), pl.col("complete").sum()).collect(engine="streaming")
-        return int(found["regions"][0]), int(found["complete"][0])
-
-    return _passes(count, passes)
-
-
-def by_duckdb(folder: Path, passes: int, conf: dict[str, str]) -> Costs:
-    """The join, by duckdb with its defaults."""
-    import duckdb
-
-    sides = {side: f"read_parquet('{folder / f'{side}.parquet'}')" for side in ("master", "slave")}
-
-    def count() -> Count:
-        with closing(duckdb.connect()) as connection:
-            row = connection.execute(SQL.format(**sides)).fetchall()[0]
-        return int(row[0]), int(row[1])
-
-    return _passes(count, passes)
-
-
-CONTENDERS = {"check": by_check, "spark": by_spark, "polars": by_polars, "duckdb": by_duckdb}
+CONTENDERS = {"check": by_check, "spark": by_spark}
 
 
 def main() -> None:

@@ -1,18 +1,16 @@
 """Memory against the number of files: peak resident sizes of the processes of `run -m` and `run -i`.
 
-`python -m bench.hdfs_memory [FILES ...] [--client native|webhdfs] [--only-write]` (default 140000 280000, native: up to
-131,072 rows are gathered for a row group of FILE, from there on memory is flat). HDFS is synthetic, in a process of its
-own that makes listings, blocks and checksums up as they are asked for, since real ones would need gigabytes for the
-same: over Hadoop's own protocols (`SyntheticHdfs` of the lab) or over HTTP (`bench.synthetic_webhdfs`). What is asked
-for, parsed, kept and written is what a real cluster would cause. Spark's JVM grows into the heap that it is given,
-whatever it needs, and is shown besides.
+`python -m bench.hdfs_memory [FILES ...] [--only-write]` (default 140000 280000: up to 131,072 rows are gathered for a
+row group of FILE, from there on memory is flat). HDFS is synthetic, in a process of its own (`SyntheticHdfs` of the
+lab) that makes listings, blocks and checksums up as they are asked for, since real ones would need gigabytes for the
+same. What is asked for, parsed, kept and written is what a real cluster would cause. Spark's JVM grows into the heap
+that it is given, whatever it needs, and is shown besides.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import subprocess
 import sys
 import tempfile
@@ -41,15 +39,14 @@ def main() -> None:
     """Measure each size, and record the ratios to the first one."""
     parser = argparse.ArgumentParser(prog="python -m bench.hdfs_memory")
     parser.add_argument("files", type=int, nargs="*", default=[140_000, 280_000])
-    parser.add_argument("--client", choices=("native", "webhdfs"), default="native")
     parser.add_argument("--only-write", action="store_true", help="run -m, without run -i")
     asked = parser.parse_args()
     first: dict[str, Peaks] = {}
     for files in asked.files:
-        for command, peaks in _measure(files, asked.client, asked.only_write):
+        for command, peaks in _measure(files, asked.only_write):
             before = first.setdefault(command, peaks)
             for process, peak in peaks.items() if before is not peaks else ():
-                what = f"peak memory of {command}, {asked.client}, {process}"
+                what = f"peak memory of {command}, native, {process}"
                 limit = "the heap that Spark is given" if "Spark" in process else "pages and requests under way"
                 smaller = f"of {asked.files[0]:,} files"
                 record(
@@ -59,12 +56,12 @@ def main() -> None:
                 )
 
 
-def _measure(files: int, client: str, only_write: bool) -> Iterator[tuple[str, Peaks]]:
+def _measure(files: int, only_write: bool) -> Iterator[tuple[str, Peaks]]:
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as serving:
         folder = Path(name)
         (folder / "paths").write_text("/data\n")
         sides = ("m",) if only_write else ("m", "s")
-        where = {side: serving.enter_context(_hdfs(folder / side, files, client)) for side in sides}
+        where = {side: serving.enter_context(_hdfs(folder / side, files)) for side in sides}
         output = folder / "master.status"
         commands = {"run -m": ("-m", "-o", str(output), "-f", str(folder / "paths"), *where["m"])}
         if not only_write:
@@ -74,33 +71,27 @@ def _measure(files: int, client: str, only_write: bool) -> Iterator[tuple[str, P
             peaks = _peaks("run", *words, "--only", "hdfs", "-q")
             seconds = time.perf_counter() - began
             shown = ", ".join(f"{process} {peak:.0f} MiB" for process, peak in peaks.items())
-            print(f"{command}, {client}, {files:,} files: {shown}; {files / seconds:.0f} files/s", flush=True)
+            print(f"{command}, {files:,} files: {shown}; {files / seconds:.0f} files/s", flush=True)
             yield command, peaks
         rows = pq.read_table(output, columns=["kind"]).column("kind").to_pylist().count("file")
         assert rows == files, f"{rows} rows for {files} files"
 
 
 @contextmanager
-def _hdfs(folder: Path, files: int, client: str) -> Iterator[Sequence[str]]:
+def _hdfs(folder: Path, files: int) -> Iterator[Sequence[str]]:
     """A synthetic one; gives the options that lead to it."""
     folder.mkdir()
+    java = server_java("2.6.1", folder, uuid.uuid4().hex)
+    pool = f"BP-1-127.0.0.1-{folder.name}"
+    command = java.command(_SERVER_MB, "io.github.statustool.lab.SyntheticHdfs", (str(files), pool))
     with contextlib.ExitStack() as ending:
-        if client == "webhdfs":
-            command = [sys.executable, "-m", "bench.synthetic_webhdfs", str(files)]
-            environment = dict(os.environ)
-        else:
-            java = server_java("2.6.1", folder, uuid.uuid4().hex)
-            pool = f"BP-1-127.0.0.1-{folder.name}"
-            command = java.command(_SERVER_MB, "io.github.statustool.lab.SyntheticHdfs", (str(files), pool))
-            environment = java.environment(folder, ())
-        server = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        server = subprocess.Popen(
+            command, env=java.environment(folder, ()), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         ending.callback(server.wait)
         ending.callback(server.kill)
         assert server.stdout is not None
         port = server.stdout.readline().strip()
-        if client == "webhdfs":
-            yield ("--webhdfs", f"http://127.0.0.1:{port}")
-            return
         write_site(folder / "core-site.xml", {"fs.defaultFS": f"hdfs://127.0.0.1:{port}"})
         yield ("--conf-dir", str(folder), "--hdfs-client", "native")
 

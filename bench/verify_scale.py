@@ -1,11 +1,10 @@
-"""The check of synthetic status files against the least that it must do, done by bare Spark, polars and duckdb.
+"""The check of synthetic status files against the least that it must do, done by bare Spark.
 
     python -m bench.verify_scale [STREAMS…] [--shape mixed|simple|holed] [--rounds N] [--memory 1g] [--only NAME…]
 
 Each contender is a process of its own that reads the same two files (`bench.contenders`); they take turns. The heap of
 Spark's JVM is that of `run -i` unless --memory sets another one. A contender that dies is named, and the others go on;
-the exit code is 1 where the check itself died. polars and duckdb run in `.venv-bench` (`make bench` installs it), so
-that the tool's own environment stays as its users have it. With --folder the files are kept, and used again.
+the exit code is 1 where the check itself died. With --folder the files are kept, and used again.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.contenders import Cost, Costs
+from bench.contenders import CONTENDERS, Cost, Costs
 from bench.results import Ratio, record
 from bench.streams import MASTER, SHAPES, SLAVE, write_inputs
 from tests.pair import REPOSITORY
@@ -27,18 +26,13 @@ from tests.pair import REPOSITORY
 __all__ = ["MASTER", "SLAVE", "main", "write_inputs"]
 
 SIZES = (10_000, 100_000, 1_000_000)
-NAMES = {"spark": "bare Spark join", "polars": "polars join", "duckdb": "duckdb join"}
-"""What the check is compared with."""
+AGAINST = "bare Spark join"
 PARTS = {
     "read": "reading both sides",
     "overview": "causes, after the check",
     "page": "page of --report, after the check",
 }
 """What else the check's process does, by the names of `bench.contenders`."""
-PYTHON = {
-    **dict.fromkeys(("check", "spark"), Path(sys.executable)),
-    **dict.fromkeys(("polars", "duckdb"), REPOSITORY / ".venv-bench/bin/python"),
-}
 AIM = "at most 1.5"
 LIMIT = "Spark's start; then CPU: reading and adding up each region's rows"
 
@@ -51,27 +45,20 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--passes", type=int, default=2, help="in each process: the first is cold, the others are warm")
     parser.add_argument("--memory", default="1g", help="spark.driver.memory")
-    parser.add_argument("--only", nargs="+", choices=PYTHON, default=list(PYTHON))
+    parser.add_argument("--only", nargs="+", choices=CONTENDERS, default=list(CONTENDERS))
     parser.add_argument("--folder", type=Path, help="where the files are kept")
     asked = parser.parse_args()
-    names = [name for name in asked.only if _is_there(name)]
     died = False
     for size in asked.sizes:
         with _files(asked.folder, asked.shape, size) as (folder, streams):
-            found: dict[str, list[Costs]] = {name: [] for name in names}
+            found: dict[str, list[Costs]] = {name: [] for name in asked.only}
             for _ in range(asked.rounds):
-                for name in names:
+                for name in asked.only:
                     costs = _run(name, folder, asked.passes, asked.memory)
                     found[name] += [costs] if costs else []
                     died |= name == "check" and costs is None
             _compare(found, streams, asked.shape)
     return int(died)
-
-
-def _is_there(name: str) -> bool:
-    if not PYTHON[name].exists():
-        print(f"{name} is left out: `make bench` installs it", file=sys.stderr)
-    return PYTHON[name].exists()
 
 
 @contextmanager
@@ -91,7 +78,7 @@ def _files(kept: Path | None, shape: str, size: int) -> Iterator[tuple[Path, int
 def _run(name: str, folder: Path, passes: int, memory: str) -> Costs | None:
     """None where the process died; what it said last is printed."""
     conf = ["--conf", f"spark.driver.memory={memory}"]
-    command = [str(PYTHON[name]), "-m", "bench.contenders", name, str(folder), "--passes", str(passes), *conf]
+    command = [sys.executable, "-m", "bench.contenders", name, str(folder), "--passes", str(passes), *conf]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     if done.returncode:
         said = done.stderr.strip().splitlines()
@@ -114,16 +101,13 @@ def _compare(found: dict[str, list[Costs]], streams: int, shape: str) -> None:
             record(Ratio("verify_scale", what, against, streams, f"streams, {shape}", unit, *sides, aim, LIMIT))
 
     def compare(what: str, against: str, value: Callable[[Costs], float], theirs: Sequence[Costs], unit: str) -> None:
-        aim = AIM if theirs is found.get("spark") and unit != "MiB" else ""
-        keep(what, against, [*map(value, ours)], [*map(value, theirs)], unit, aim)
+        keep(what, against, [*map(value, ours)], [*map(value, theirs)], unit, "" if unit == "MiB" else AIM)
 
-    for name, against in NAMES.items():
-        theirs = found.get(name) or []
-        compare("check, warm", f"{against}, warm", lambda costs: _warm(costs).wall_s, theirs, "s")
-        compare("check with its start", f"{against} with its start", lambda c: c.whole.wall_s, theirs, "s")
     theirs = found.get("spark") or []
-    compare("check, warm", f"{NAMES['spark']}, warm", lambda costs: _warm(costs).cpu_s, theirs, "CPU s")
-    compare("check", NAMES["spark"], lambda costs: costs.peak_mib, theirs, "MiB")
+    compare("check, warm", f"{AGAINST}, warm", lambda costs: _warm(costs).wall_s, theirs, "s")
+    compare("check with its start", f"{AGAINST} with its start", lambda c: c.whole.wall_s, theirs, "s")
+    compare("check, warm", f"{AGAINST}, warm", lambda costs: _warm(costs).cpu_s, theirs, "CPU s")
+    compare("check", AGAINST, lambda costs: costs.peak_mib, theirs, "MiB")
     warm = [_warm(costs).wall_s for costs in ours]
     for part, what in PARTS.items():
         keep(what, "check, warm", [costs.parts[part][-1].wall_s for costs in ours], warm, "s")

@@ -32,7 +32,6 @@ from typing import Any
 
 from bench.results import Ratio, record
 from bench.servers import COMPILERS, rpc_bytes, spent_s, wal_files, web
-from bench.steady_load import DEFAULT_PERIODS
 from tests.lab.cluster import Cluster, ClusterSpec, stop_together
 from tests.lab.lab import Lab
 from tests.lab.ports import Ports
@@ -42,6 +41,12 @@ from tests.pair import BOTH_TRACKERS, JAR, STATE_TABLE, serves_state
 
 WRITTEN, SHIPPED = "written", "shipped"
 """Tables: the one that clients write on both clusters, and the one that the third replicates to them."""
+DEFAULT_PERIODS = {
+    "hbase.replicationtable.updatedelay": "30000",
+    "hbase.replicationtable.updateperiod": "20000",
+    "hbase.replicationtable.barrierpoll": "1000",
+}
+"""Those of the trackers (`Settings`); the tests' own are shorter."""
 SPLITS = [str(digit).encode() for digit in range(1, 10)]
 """`TimedCommands` spreads rows over ten regions."""
 VALUE_BYTES = 100

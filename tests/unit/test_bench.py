@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import bench.__main__ as runner
-from bench.plot import panels
 from bench.results import RESULTS_VARIABLE, Ratio, read_results, record
 from bench.streams import MASTER, SHAPES, SLAVE, Shape, write_inputs
 from bench.table import PAGE, RESULTS, aims, before, newest, table, with_table
@@ -82,18 +81,6 @@ def test_a_table_has_the_medians_and_the_range_of_rounds() -> None:
         *("some", "ours", "theirs", "10 streams", "1", "2", "0.5 to 1.5", "2 against 2 s", "at most 2", "the disk")
     ]
     assert len({len(line) for line in lines}) == 1
-
-
-def test_what_has_several_sizes_is_drawn() -> None:
-    """With a line for each that it was compared with."""
-    drawn = panels([ratio(), ratio(size=20), ratio(against="others"), ratio(what="alone")])
-    assert drawn == {
-        ("some", "ours", "streams", "s"): {
-            "ours": {10: 1.0, 20: 1.0},
-            "theirs": {10: 2.0, 20: 2.0},
-            "others": {10: 2.0},
-        }
-    }
 
 
 def test_results_are_read_as_they_were_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
