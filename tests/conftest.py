@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from tests import spark_classes
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 spark_classes.use()
 # A busy machine is no fault of the code.
@@ -18,7 +22,7 @@ settings.load_profile("suite")
 os.environ["STATUS_TOOL_CONFIG"] = "off"
 for folder in ("HBASE_CONF_DIR", "HADOOP_CONF_DIR"):
     os.environ.pop(folder, None)
-WITH_CLUSTERS = {"cluster", "one_pair", "lab", "campaign"}
+WITH_CLUSTERS = {"cluster", "one_pair", "lab"}
 """Folders of tests on clusters. `make test-clusters` collects no others: each of its workers reads what it collects."""
 
 
@@ -34,13 +38,19 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         raise pytest.UsageError(f"{item.nodeid}: a test on clusters stands in one of {sorted(WITH_CLUSTERS)}")
 
 
-@pytest.fixture(scope="module")
-def warm_spark() -> Iterator[None]:
-    """A session that in-process runs find and leave running; starting one takes longer than a small check."""
+@pytest.fixture(scope="session")
+def shared_spark() -> Iterator[SparkSession]:
+    """The session of all tests that need no other: a JVM and its Python workers cost as much as some ten checks."""
     from status_tool.spark.session import spark_session
 
-    with spark_session():
-        yield
+    with spark_session("local[2]") as session:
+        yield session
+        assert session.getActiveSession() is session, "a test has ended it: each check after it started its own"
+
+
+@pytest.fixture(scope="session")
+def warm_spark(shared_spark: SparkSession) -> None:
+    """Let in-process runs find a session, and leave it running."""
 
 
 @pytest.fixture(autouse=True)

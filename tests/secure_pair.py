@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,18 +27,19 @@ _KEY_STORE_PASSWORD = "lab-key-store"
 
 @dataclass(frozen=True)
 class SecurePair:
-    """Both clusters and their realm."""
+    """Both clusters, and the lab with their realm."""
 
     pair: Pair
-    security: Security
+    lab: Lab
+
+    @property
+    def security(self) -> Security:
+        assert self.lab.security is not None
+        return self.lab.security
 
     @property
     def kdc(self) -> Kdc:
         return self.security.kdc
-
-    def environment(self) -> dict[str, str]:
-        """The tool's: the realm, no tickets, and the authority of the web servers."""
-        return {**self.kdc.environment, "REQUESTS_CA_BUNDLE": str(self.security.stores.ca)}
 
     def keytab_of(self, user: str) -> tuple[str, ...]:
         """Options of the tool."""
@@ -55,11 +58,17 @@ def run_here(*arguments: str | Path, conf: Cluster | Path) -> Result:
             forget_tickets()
 
 
-def start_secure_pair(lab: Lab) -> SecurePair:
+@contextlib.contextmanager
+def a_secure_pair() -> Iterator[SecurePair]:
+    """Two clusters that last as long as the context."""
+    with Lab(secure=True) as lab:
+        yield _started(lab)
+
+
+def _started(lab: Lab) -> SecurePair:
     """Start both, one region server each. The master: privacy everywhere, encrypted WALs; the slave: Thrift over HTTP,
     compressed WALs.
     """
-    assert lab.security is not None
     private = {
         "hbase.rpc.protection": "privacy",
         "hbase.thrift.security.qop": "auth-conf",
@@ -72,10 +81,7 @@ def start_secure_pair(lab: Lab) -> SecurePair:
     }
     master = _spec("master", private, {"dfs.data.transfer.protection": "privacy"})
     slave = _spec("slave", open_to_both, {})
-    started = SecurePair(start_pair(lab, master, slave), lab.security)
-    for cluster in (started.pair.master, started.pair.slave):
-        let_read_wals(cluster, TOOL_USER)
-    return started
+    return SecurePair(start_pair(lab, master, slave), lab)
 
 
 def _spec(name: str, site: dict[str, str], hdfs_site: dict[str, str]) -> ClusterSpec:
@@ -106,6 +112,6 @@ def fs_shell(cluster: Cluster, *arguments: str) -> None:
 
 
 def let_read_wals(cluster: Cluster, user: str) -> None:
-    """What an administrator does once for the tool's user."""
+    """Do what an administrator does once for the tool's user."""
     for folder in ("/hbase/WALs", "/hbase/oldWALs"):
         fs_shell(cluster, "-setfacl", "-m", f"user:{user}:r-x", folder)

@@ -1,18 +1,16 @@
-"""The campaign's own parts, and one of its schedules on real clusters."""
+"""The campaign's own parts. One of its schedules on real clusters is in `cluster/test_schedules.py`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from status_tool.spark.session import spark_session
-from tests.campaign.arena import Arena, arena
+from tests.campaign.arena import Arena
 from tests.campaign.judge import Judge, Look
-from tests.campaign.runner import Record, run_schedule
+from tests.campaign.runner import Record
 from tests.campaign.schedule import BOTH, HARMLESS, LOOK, LOSSY, UNWITNESSED, WITNESSED, WITNESSES, Schedule, Step, draw
 from tests.campaign.shrink import shrink
 from tests.campaign.steps import ACTIONS
@@ -136,31 +134,3 @@ def test_accepted_drift_leaves_out_older_versions_only() -> None:
         "r\tf\tq\tPut\t2",
         "r\tg\tq\tPut\t1",
     ]
-
-
-@pytest.fixture(scope="module")
-def plain() -> Iterator[Arena]:
-    """An arena for what is in `SCHEDULES`: no server is ended, no region moves, and no DataNode is paused."""
-    with spark_session(), arena("plain", region_servers=1, one_hdfs_process=True) as built:
-        yield built
-
-
-SCHEDULES = {
-    # Found by the campaign: segments outlive the cells that they record.
-    "recreated": (Step("flush", 0, 3_000), Step("recreate_slave_table", 0), Step(LOOK, 1)),
-}
-
-
-@pytest.mark.cluster
-@pytest.mark.spark
-@pytest.mark.parametrize("name", SCHEDULES)
-def test_never_a_false_complete(plain: Arena, tmp_path: Path, name: str) -> None:
-    """Fixed schedules against the truth, cell by cell."""
-    schedule = Schedule(len(name), "plain", ("500",), (60,), SCHEDULES[name])
-    record = run_schedule(plain, schedule, tmp_path)
-    assert record.broken is None, record.to_json()
-    assert not record.wrong(), record.to_json()
-    end = record.looks[-1]
-    # Whether a second birth within 30 s of the first arrival came before it, clocks may not tell.
-    is_doubted = name == "recreated" and "emptied" in end.told
-    assert is_doubted or (record.lost == 0) == (end.verdict == "complete"), record.to_json()

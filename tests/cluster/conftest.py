@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from pyspark.sql import SparkSession
@@ -14,9 +14,11 @@ from xdist.scheduler import LoadFileScheduling
 
 from status_tool.digests import compare
 from status_tool.spark.session import spark_session
+from tests.campaign.arena import ALL, SITE
 from tests.lab.lab import Lab
 from tests.lab.ports import Ports
-from tests.pair import JAR, Pair, start_pair, tracked_spec
+from tests.pair import BOTH_TRACKERS, JAR, REPLICATE_TRACKER, WAL_TRACKER, Pair, start_pair, tracked_spec
+from tests.secure_pair import SecurePair, a_secure_pair
 from tests.standing import borrowed_pair
 
 PR_SET_TIMERSLACK = 29
@@ -54,11 +56,34 @@ def warm_spark() -> Iterator[None]:
         assert SparkSession.getActiveSession() is session, "a test has ended it: each check after it started its own"
 
 
+HARSH = {
+    "hbase.replicationtable.sweep": "2000",
+    "replication.sleep.before.failover": "20000",
+    "hbase.replication.bulkload.enabled": "true",
+    "hbase.wal.provider": "multiwal",
+}
+# Heads get into the state table by barrier or clean stop only, so that a killed server takes its last ones along.
+RARE_FLUSHES = {"hbase.replicationtable.updateperiod": "600000"}
+SPECS = {
+    "faults": (
+        tracked_spec("master", region_servers=1, trackers=WAL_TRACKER, site={**HARSH, **RARE_FLUSHES}),
+        tracked_spec("slave", region_servers=1, trackers=REPLICATE_TRACKER, site=HARSH),
+    )
+}
+"""Pairs unlike the others, by what a worker takes as a whole: servers that get killed, with the contract's trackers."""
+
+
 @contextlib.contextmanager
-def a_pair(config: pytest.Config) -> Iterator[Pair]:
-    """Two tracked clusters with two region servers and one, asyncfs WALs; with `--lab` the pair that stands ready."""
+def a_pair(config: pytest.Config, whole: str) -> Iterator[Pair]:
+    """Two tracked clusters with two region servers and one, asyncfs WALs; with `--lab` the pair that stands ready.
+
+    Or those of `SPECS`.
+    """
     assert JAR.is_file(), "build the trackers first: make setup"
-    if config.getoption("--lab"):
+    if whole in SPECS:
+        with Lab() as lab:
+            yield start_pair(lab, *SPECS[whole])
+    elif config.getoption("--lab"):
         with borrowed_pair() as ready:
             yield ready
     else:
@@ -73,8 +98,9 @@ def standing() -> Iterator[contextlib.ExitStack]:
         yield stack
 
 
-PAIRS: dict[str, Pair] = {}
+PAIRS: dict[str, Any] = {}
 """The pairs that are `standing`, by what a worker takes as a whole."""
+P = TypeVar("P")
 
 
 @pytest.fixture(scope="module")
@@ -83,9 +109,43 @@ def pair(request: pytest.FixtureRequest, warm_spark: None, standing: contextlib.
 
     Tests use tables of their own.
     """
+    yield from in_turn(request, standing, a_pair(request.config, taken_with(request.path.as_posix())))
+
+
+@pytest.fixture(scope="module")
+def secure_pair(request: pytest.FixtureRequest, standing: contextlib.ExitStack) -> Iterator[SecurePair]:
+    """A pair with Kerberos and TLS, likewise."""
+    yield from in_turn(request, standing, a_secure_pair())
+
+
+@contextlib.contextmanager
+def to_upgrade(trackers: Mapping[str, str]) -> Iterator[tuple[Lab, Pair]]:
+    """A pair without trackers and with one server a side, or what its upgrade leaves. It is an arena of the campaign's;
+    the slave's trackers, once there, record what a witness is compared with.
+    """
+    # A minute by default: so long nobody may know that a server is gone.
+    site = {**SITE, "hbase.replicationtable.sweep": "5000"}
+    master = tracked_spec("master", region_servers=2 if trackers else 1, trackers=trackers, site=site)
+    slave = tracked_spec("slave", region_servers=1, trackers=trackers, site=site | ALL)
+    with Lab() as lab:
+        yield lab, start_pair(lab, master, slave)
+
+
+@pytest.fixture(scope="module")
+def upgraded(
+    request: pytest.FixtureRequest, warm_spark: None, standing: contextlib.ExitStack
+) -> Iterator[tuple[Lab, Pair]]:
+    """The pair that `test_upgrade` leaves, or one like it."""
+    yield from in_turn(request, standing, to_upgrade(BOTH_TRACKERS))
+
+
+def in_turn(
+    request: pytest.FixtureRequest, standing: contextlib.ExitStack, new: contextlib.AbstractContextManager[P]
+) -> Iterator[P]:
+    """Yield the pair that stands for this module and others, or a new one; the last of them ends it."""
     whole, module = taken_with(request.path.as_posix()), request.path
     if whole not in PAIRS:
-        PAIRS[whole] = standing.enter_context(a_pair(request.config))
+        PAIRS[whole] = standing.enter_context(new)
     yield PAIRS[whole]
     if [item.path for item in request.session.items if taken_with(item.path.as_posix()) == whole][-1] == module:
         # Others want the memory.
@@ -97,14 +157,19 @@ ONE_PAIR = "one_pair"
 TOGETHER = {
     **dict.fromkeys(("tutorial", "spark_clusters"), "setup"),
     **dict.fromkeys(("failover", ONE_PAIR, "state_table_back"), "verdicts"),
+    **dict.fromkeys(("hidden_losses", "queues"), "faults"),
+    "secure_client": "secure",
+    **dict.fromkeys(("upgrade", "schedules"), "second_proof"),
 }
 """Modules that share the pair of another one, in the order of `LONGEST`. Those that ask for all tables come first. The
-one that takes state tables back comes last: after it every table counts as older than the trackers.
+one that takes state tables back comes last: after it every table counts as older than the trackers. `secure` leaves a
+peer that nobody answers, and a region server that was killed; `second_proof` a peer that is younger than such a server.
+`faults` empties a state table and `hidden_losses` adds the peer again: `queues` comes last, which kills most servers.
 """
 LONGEST = (
     *("failover", "verdicts", ONE_PAIR, "state_table_back", "topologies", "tutorial", "spark_clusters", "setup"),
-    *("faults", "secure", "content", "witness", "secure_client", "hidden_losses", "versions", "hdfs_files", "queues"),
-    *("second_proof", "upgrade"),
+    *("faults", "hidden_losses", "queues", "secure_client", "secure", "content", "witness", "versions", "hdfs_files"),
+    *("upgrade", "schedules", "second_proof"),
 )
 """As many workers as `make test` has begin with the first ones."""
 

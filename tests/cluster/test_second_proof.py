@@ -15,29 +15,23 @@ from status_tool.vocabulary.ids import as_hex, origin_id
 from tests.lab.lab import Lab
 from tests.lab.ports import Ports
 from tests.lab.waiting import wait_until
-from tests.pair import STATE_TABLE, Pair, Result, start_pair, tracked_spec
+from tests.pair import STATE_TABLE, Pair, Result
 from tests.witness import WITNESS_PEER, ZNODE, Witness, end_quietly, wait_covered_soon
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
-ALL = {"hbase.replicationtable.unstamped.entries": "all"}
 ASKED = "a witness was asked beside the trackers"
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    with Lab() as lab:
-        yield lab
-
-
-@pytest.fixture(scope="module")
-def pair(lab: Lab, warm_spark: None) -> Pair:
+def pair(upgraded: tuple[Lab, Pair]) -> Pair:
     """Two region servers replicate to one that records each entry, and to a witness."""
-    return start_pair(lab, tracked_spec("master"), tracked_spec("slave", region_servers=1, site=ALL))
+    return upgraded[1]
 
 
 @pytest.fixture(scope="module")
-def witness(lab: Lab, pair: Pair, ports: Ports, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Witness]:
+def witness(upgraded: tuple[Lab, Pair], ports: Ports, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Witness]:
     """Peer of the master: each new table is younger."""
+    lab, pair = upgraded
     witness = Witness(lab, tmp_path_factory.mktemp("witness") / "one", ports.take())
     try:
         witness.start()
@@ -73,7 +67,6 @@ def test_both_agree_under_load_and_after_crashes(pair: Pair, witness: Witness, s
     looked.append(checked(pair, witness, status, "loaded"))
     for load in loads:
         pair.master.admin.load_stop(load)
-    pair.master.region_servers[0].start()
     pair.slave.crash(pair.slave.region_servers[0])
     pair.slave.region_servers[0].start()
     pair.wait_same("loaded", ["f", "g"])

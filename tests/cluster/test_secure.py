@@ -25,7 +25,6 @@ from status_tool.clients.hbase_pb2 import (
 )
 from status_tool.clients.hbase_rpc import CallRefused, HBaseRpc
 from status_tool.clients.sitefiles import load_site
-from status_tool.clients.tls import DEFAULT_TRUST
 from status_tool.errors import ConnectionFailed
 from status_tool.sources.arrivals import read_arrivals
 from status_tool.sources.witness_folders import WitnessAddress, witness_stores
@@ -41,7 +40,7 @@ from tests.lab.stores import PASSWORD
 from tests.lab.waiting import wait_until
 from tests.pair import STATE_TABLE, Pair, Result, tool
 from tests.schema import assert_valid
-from tests.secure_pair import TOOL_USER, SecurePair, fs_shell, let_read_wals, run_here, start_secure_pair
+from tests.secure_pair import TOOL_USER, SecurePair, fs_shell, let_read_wals, run_here
 from tests.witness import WITNESS_PEER, ZNODE, Witness, end_quietly
 from tests.wrong_inputs import EXPIRED
 
@@ -53,19 +52,21 @@ WAL_HEADER, HAS_COMPRESSION = slice(5, 7), b"\x08\x01"
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    with Lab(secure=True) as lab:
-        yield lab
+def secure(secure_pair: SecurePair, warm_spark: None) -> Iterator[SecurePair]:
+    """The pair; the tool may read its WALs, and finds its realm and no ticket. Spark has started before, as it outlives
+    this environment.
+    """
+    for cluster in (secure_pair.pair.master, secure_pair.pair.slave):
+        let_read_wals(cluster, TOOL_USER)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in secure_pair.kdc.environment.items():
+            patch.setenv(name, value)
+        yield secure_pair
 
 
 @pytest.fixture(scope="module")
-def secure(lab: Lab, warm_spark: None) -> Iterator[SecurePair]:
-    """The pair; the tool finds its realm and no ticket. Spark has started before, as it outlives this environment."""
-    with pytest.MonkeyPatch.context() as patch:
-        started = start_secure_pair(lab)
-        for name, value in started.environment().items():
-            patch.setenv(name, value)
-        yield started
+def lab(secure: SecurePair) -> Lab:
+    return secure.lab
 
 
 @pytest.fixture(scope="module")
@@ -208,8 +209,8 @@ def wals(cluster: Cluster, folder: Path) -> list[bytes]:
 def test_complete_by_keytab_and_by_ticket_cache(
     secure: SecurePair, kerberos: None, status: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both halves, by SASL with auth-conf on the master and by HTTP with SPNEGO on the slave. By keytab the tool is a
-    process of its own.
+    """Both halves, by SASL with auth-conf on the master and by HTTP with SPNEGO on the slave. (As processes of their
+    own: `test_secure_client.py`.)
     """
     pair = secure.pair
     pair.create_table("whole", {"f": 1})
@@ -218,7 +219,7 @@ def test_complete_by_keytab_and_by_ticket_cache(
         cluster.admin.hdfs_put("/secure/one", b"one")
     paths, table = tmp_path / "paths", ("--table", "whole")
     paths.write_text("/secure\n")
-    written = tool("run", "-m", "-o", status, "-f", paths, *table, *secure.keytab_of(TOOL_USER), conf=pair.master)
+    written = run_here("run", "-m", "-o", status, "-f", paths, *table, *secure.keytab_of(TOOL_USER), conf=pair.master)
     assert written.exit_code == 0, written
     monkeypatch.setenv("KRB5CCNAME", f"FILE:{secure.kdc.ticket(TOOL_USER, tmp_path / 'tickets')}")
     result = run_here("run", "-i", status, "--json", "--wait", "60", *table, conf=pair.slave)
@@ -233,7 +234,7 @@ def test_failing_back(
     secure: SecurePair, kerberos: None, status: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other direction: from compressed WALs, by keytab over HTTP, and to a side that speaks with privacy only, by
-    ticket cache, as a process of its own. (A gap is caught in `test_secure_client.py`.)
+    ticket cache. (A gap is caught in `test_secure_client.py`.)
     """
     back = secure.pair.reversed()
     back.create_table("back", {"f": 1})
@@ -243,8 +244,7 @@ def test_failing_back(
     written = run_here("run", "-m", "-o", status, *hbase, *secure.keytab_of(TOOL_USER), conf=back.master)
     assert written.exit_code == 0, written
     monkeypatch.setenv("KRB5CCNAME", f"FILE:{secure.kdc.ticket(TOOL_USER, tmp_path / 'tickets')}")
-    # A check of few regions alone starts no Spark: this is the cheapest process by ticket cache.
-    result = tool("run", "-i", status, "--json", "--wait", "60", *hbase, conf=back.slave)
+    result = run_here("run", "-i", status, "--json", "--wait", "60", *hbase, conf=back.slave)
     assert result.exit_code == 0, result
     assert result.json["hbase"]["evidence"] == "exact"
     assert back.same("back")
@@ -315,20 +315,23 @@ def test_users_without_rights(secure: SecurePair, pair: Pair, kerberos: None, st
 def test_a_server_whose_certificate_is_unknown(
     secure: SecurePair, pair: Pair, kerberos: None, status: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Known by the truststore of `ssl-client.xml`, as to Hadoop's own client, or by `--cacert`; else it is refused."""
-    monkeypatch.delenv("REQUESTS_CA_BUNDLE")
+    """Known by the truststore of `ssl-client.xml`, as to Hadoop's own client, by `--cacert`, or by the environment's
+    bundle; else it is refused.
+    """
     pair.master.admin.hdfs_put("/certified", b"one")
     paths = tmp_path / "paths"
     paths.write_text("/certified\n")
     only: tuple[str | Path, ...] = ("--only", "hdfs", "-f", paths, *secure.keytab_of(TOOL_USER))
-    assert tool("run", "-m", "-o", status, *only, conf=pair.master).exit_code == 0
+    assert run_here("run", "-m", "-o", status, *only, conf=pair.master).exit_code == 0
     stores = pair.master.conf_dir / "ssl-client.xml"
     stores.rename(stores.with_suffix(".away"))
     try:
-        line = refused(tool("run", "-m", "-o", status, *only, conf=pair.master))
+        line = refused(run_here("run", "-m", "-o", status, *only, conf=pair.master))
         assert "its certificate is not trusted" in line
         named = ("--cacert", secure.security.stores.ca)
-        assert tool("run", "-m", "-o", status, *only, *named, conf=pair.master).exit_code == 0
+        assert run_here("run", "-m", "-o", status, *only, *named, conf=pair.master).exit_code == 0
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(secure.security.stores.ca))
+        assert run_here("run", "-m", "-o", status, *only, conf=pair.master).exit_code == 0
     finally:
         stores.with_suffix(".away").rename(stores)
 
@@ -468,7 +471,7 @@ def test_a_witness_by_tls_alone(
         (copy,) = witness_stores([address], by_tls).folders(tmp_path).values()
         assert read_arrivals(copy) == read_arrivals(witness.store)
         with pytest.raises(ConnectionFailed, match="it asks for a client's certificate: --cert FILE names yours"):
-            witness_stores([address], replace(by_tls, trust=DEFAULT_TRUST))
+            witness_stores([address], replace(by_tls, trust=replace(by_tls.trust, certificate="")))
     finally:
         pair.master.admin.remove_peer("tls")
         end_quietly(witness.process)

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,12 +27,12 @@ from status_tool.errors import ConnectionFailed
 from status_tool.sources.hdfs_files import endpoint_of
 from status_tool.spark.cache import CACHE_VARIABLE
 from status_tool.status_file.reader import open_status
-from tests.lab import Cluster, Kdc, Lab, Security
+from tests.lab import Cluster, Kdc, Security
 from tests.lab.config import write_site
 from tests.lab.standalone import QUICK
 from tests.lab.waiting import wait_until
-from tests.pair import Pair, Result, start_pair, tool_environment, tracked_spec
-from tests.secure_pair import run_here
+from tests.pair import Pair, Result, tool_environment
+from tests.secure_pair import SecurePair, run_here
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -47,18 +47,25 @@ NO_TICKETS_THERE = ("--spark-conf", "spark.executorEnv.KRB5CCNAME=FILE:/nowhere"
 class Secured:
     """A pair with Kerberos, and the tool as a user there."""
 
-    pair: Pair
-    security: Security
+    secure: SecurePair
     temporary: Path
     """Where the tool puts temporary files: others run it beside these tests."""
 
     @property
+    def pair(self) -> Pair:
+        return self.secure.pair
+
+    @property
+    def security(self) -> Security:
+        return self.secure.security
+
+    @property
     def kdc(self) -> Kdc:
-        return self.security.kdc
+        return self.secure.kdc
 
     def keytab(self, user: str) -> tuple[str, ...]:
         """The options of a user with a keytab."""
-        return ("--principal", self.kdc.principal(user), "--keytab", str(self.kdc.keytab(user)))
+        return self.secure.keytab_of(user)
 
     def command(self, *arguments: str | Path, conf: Path) -> list[str]:
         """The console script's."""
@@ -100,13 +107,18 @@ def _tickets(cache: Path | None) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+def kerberos() -> None:
+    """Comes before any cluster is started in vain."""
     for package in ("gssapi", "krb5", "puresasl"):
         pytest.importorskip(package, reason=NO_GSSAPI)
-    with Lab(secure=True) as lab:
-        one = [tracked_spec(name, region_servers=1) for name in ("master", "slave")]
-        assert lab.security is not None
-        yield Secured(start_pair(lab, *one), lab.security, tmp_path_factory.mktemp("temporary"))
+
+
+@pytest.fixture(scope="module")
+def secured(kerberos: None, secure_pair: SecurePair, tmp_path_factory: pytest.TempPathFactory) -> Secured:
+    """The pair; what runs the tool names its realm. The tool may not read WALs yet: a NameNode gives out a token of its
+    own for each file that is opened by a ticket.
+    """
+    return Secured(secure_pair, tmp_path_factory.mktemp("temporary"))
 
 
 def encoded(text: bytes) -> list[bytes]:
@@ -192,7 +204,7 @@ def test_both_halves_by_keytab_and_by_ticket_cache(secured: Secured, tmp_path: P
 
     pair.lose("secured")
     pair.slave.admin.hdfs_put("/secured/0", b"another")
-    written = secured.tool(*write, conf=pair.master.conf_dir, cache=cache)
+    written = secured.run_here(*write, conf=pair.master.conf_dir, cache=cache)
     assert written.exit_code == 0, written
     gap = secured.run_here(*check[:4], *table, *web, *secured.keytab("status"), conf=pair.slave.conf_dir)
     assert gap.exit_code == 1, gap
@@ -237,35 +249,39 @@ def one_line(result: Result) -> str:
 
 
 def test_site_files_that_do_not_fit(secured: Secured, tmp_path: Path) -> None:
-    """Another principal, another quality of protection: one line each, and an older FILE stays."""
+    """Another principal, another quality of protection: one line each, and an older FILE stays.
+
+    The first refusal is that of a process of its own, whose stderr has all that its libraries say.
+    """
     file, conf = tmp_path / "file", tmp_path / "conf"
     file.write_text("an older one")
     shutil.copytree(secured.pair.master.conf_dir, conf)
     site = conf / "hbase-site.xml"
     text = site.read_text()
 
-    def said() -> str:
-        return one_line(secured.tool("run", "-m", "-o", file, "--only", "hbase", *secured.keytab("status"), conf=conf))
+    def said(by: Callable[..., Result] = secured.run_here) -> str:
+        return one_line(by("run", "-m", "-o", file, "--only", "hbase", *secured.keytab("status"), conf=conf))
 
     site.write_text(text.replace("hbase/localhost@", "hbase/elsewhere@"))
-    assert "does not know the server's principal hbase/elsewhere@" in said()
+    assert "does not know the server's principal hbase/elsewhere@" in said(by=secured.tool)
     site.write_text(text.replace("hbase/localhost@LAB.EXAMPLE", "hbase/localhost@OTHER.EXAMPLE"))
     assert "does not know the server's principal hbase/localhost@OTHER.EXAMPLE" in said()
-    site.write_text(text.replace("<value>auth</value>", "<value>auth-conf</value>"))
-    assert "protects connections by auth, the site files here ask for auth-conf" in said()
+    site.write_text(text.replace("<value>auth-conf</value>", "<value>auth</value>"))
+    assert "protects connections by auth-conf, the site files here ask for auth: set " in said()
     assert file.read_text() == "an older one"
 
 
 def test_a_ticket_that_the_server_cannot_decrypt(secured: Secured, tmp_path: Path) -> None:
     """The KDC knows the server by a newer key than its keytab has."""
-    cluster = secured.pair.slave
+    cluster = secured.pair.master
     secured.kdc.add("hbase/other")
     secured.kdc.change_key("hbase/other")
     conf = tmp_path / "conf"
     shutil.copytree(cluster.conf_dir, conf)
     site = conf / "hbase-site.xml"
     site.write_text(site.read_text().replace("hbase/localhost@", "hbase/other@"))
-    line = one_line(secured.tool("run", "-o", tmp_path / "f", "--only", "hbase", *secured.keytab("status"), conf=conf))
+    read = ("run", "-m", "-o", tmp_path / "f", "--only", "hbase")
+    line = one_line(secured.run_here(*read, *secured.keytab("status"), conf=conf))
     assert "rejected the Kerberos ticket for hbase/other@LAB.EXAMPLE" in line
 
 
@@ -276,42 +292,37 @@ def test_a_folder_that_this_user_may_not_read(secured: Secured, tmp_path: Path) 
     cluster.admin.hdfs_chmod("/mine", "700")
     (tmp_path / "paths").write_text("/mine\n")
     arguments = ("run", "-o", tmp_path / "f", "--only", "hdfs", "-f", tmp_path / "paths")
-    result = secured.tool(*arguments, *secured.keytab("reader"), conf=cluster.conf_dir)
+    result = secured.run_here(*arguments, *secured.keytab("reader"), conf=cluster.conf_dir)
     assert "Permission denied: user=reader" in one_line(result)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"hbase.thrift.security.qop": "auth-int"},
-        {"hbase.thrift.security.qop": "auth-conf", "hbase.regionserver.thrift.compact": "true"},
-    ],
-    ids=["auth-int", "auth-conf-compact"],
-)
-def test_how_thrift_is_protected(secured: Secured, settings: Mapping[str, str], tmp_path: Path) -> None:
-    """A Thrift server of each kind: a whole side is read through it. (Over HTTP: the slave of `test_secure.py`.)"""
-    cluster = secured.pair.slave
-    conf = cluster.thrift.conf_dir
-    before = (conf / "hbase-site.xml").read_text()
-    own = {**secured.security.hbase_client(), **settings}
+def test_how_thrift_is_protected(secured: Secured, tmp_path: Path) -> None:
+    """A Thrift server of each kind: a whole side is read through it. (The master's own is one by auth-conf, the slave's
+    one over HTTP: both are read in other tests.)
+    """
+    quality = "hbase.thrift.security.qop"
+    compact = {quality: "auth-conf", "hbase.regionserver.thrift.compact": "true"}
+    cluster = secured.pair.master
+    own, here = cluster.thrift.conf_dir / "hbase-site.xml", tmp_path / "conf"
+    before = own.read_text()
+    shutil.copytree(cluster.conf_dir, here)
+    (here / "first").mkdir()
+    arguments = ("run", "-m", "-o", tmp_path / "f", "--only", "hbase", "--conf-dir", here / "first")
+
+    def is_read() -> bool:
+        return secured.run_here(*arguments, *secured.keytab("status"), conf=here).exit_code == 0
+
     try:
-        cluster.thrift.kill9()
-        cluster._hbase_conf(cluster.thrift, settings)
-        cluster.thrift.start()
-        here = tmp_path / "conf"
-        shutil.copytree(cluster.conf_dir, here)
-        (here / "first").mkdir()
-        write_site(here / "first" / "hbase-site.xml", own)
-        arguments = ("run", "-o", tmp_path / "f", "--only", "hbase", "--conf-dir", here / "first")
-
-        def is_read() -> bool:
-            return secured.run_here(*arguments, *secured.keytab("status"), conf=here).exit_code == 0
-
-        wait_until(is_read, 120, "the slave is read through it", interval=2)
+        for settings in ({quality: "auth"}, {quality: "auth-int"}, compact):
+            cluster.thrift.kill9()
+            cluster._hbase_conf(cluster.thrift, settings)
+            cluster.thrift.start()
+            write_site(here / "first" / "hbase-site.xml", secured.security.hbase_client() | settings)
+            wait_until(is_read, 120, f"the master is read through one with {settings}", interval=2)
     finally:
-        (conf / "hbase-site.xml").write_text(before)
+        own.write_text(before)
         cluster.thrift.kill9()
-        cluster.thrift.start()
+        cluster.start()
 
 
 def test_ctrl_c_cancels_the_token(secured: Secured, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Iterator, Mapping
@@ -10,30 +11,27 @@ from pathlib import Path
 import pytest
 
 from status_tool.status_file.reader import open_status
+from tests.cluster.conftest import in_turn, to_upgrade
 from tests.cluster.test_verdicts import assert_complete
 from tests.lab.cluster import Cluster
-from tests.lab.lab import Lab
 from tests.lab.process import RegionServer
 from tests.lab.waiting import wait_until
-from tests.pair import BOTH_TRACKERS, PEER, Pair, Result, move_table, serves_state, start_pair, tool_here, tracked_spec
+from tests.pair import BOTH_TRACKERS, PEER, Pair, Result, move_table, serves_state, tool_here
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
 LOOK_S = 10
 """How often a tracker looks which servers live: as exactly is known when the last one without a tracker had gone."""
+SILENT = {**BOTH_TRACKERS, "hbase.replicationtable.digest.enabled": "false"}
 
 
 @pytest.fixture(scope="module")
-def bare(warm_spark: None) -> Iterator[Pair]:
-    """Two clusters without trackers that replicate to each other."""
-    with Lab() as lab:
-        pair = start_pair(
-            lab,
-            tracked_spec("master", region_servers=2, trackers={}),
-            tracked_spec("slave", region_servers=1, trackers={}),
-        )
+def bare(request: pytest.FixtureRequest, warm_spark: None, standing: contextlib.ExitStack) -> Iterator[Pair]:
+    """Two clusters without trackers, one server each, that replicate to each other."""
+    for _, pair in in_turn(request, standing, to_upgrade({})):
         pair.reversed().connect()
         yield pair
+        pair.reversed().master.admin.remove_peer(PEER)
 
 
 def restart(cluster: Cluster, server: RegionServer, site: Mapping[str, str]) -> None:
@@ -43,9 +41,9 @@ def restart(cluster: Cluster, server: RegionServer, site: Mapping[str, str]) -> 
     server.start()
 
 
-def upgrade(cluster: Cluster, server: RegionServer) -> None:
-    """Restart one server with both trackers."""
-    restart(cluster, server, BOTH_TRACKERS)
+def upgrade(cluster: Cluster, site: Mapping[str, str] = BOTH_TRACKERS) -> None:
+    """Restart the one server that has no tracker with both."""
+    restart(cluster, cluster.region_servers[0], site)
     wait_until(lambda: serves_state(cluster), 60, "a tracker has made the state table")
 
 
@@ -73,18 +71,19 @@ def test_trackers_come_one_server_after_another(bare: Pair, tmp_path: Path) -> N
         where = ("run", "-m", "-o", files[pair], "--only", "hbase")
         assert "no tracker has ever run" in refused(tool_here(*where, conf=pair.master))
     # Direction "there" gets its slave first, direction "back" its master first.
-    upgrade(there.slave, there.slave.region_servers[0])
+    upgrade(there.slave)
     for pair in (there, back):
         pair.master.admin.put_rows(f"old_{pair.master.name}", "f", 10, start=10)
         pair.wait_same(f"old_{pair.master.name}")
     back.write_master(files[back])
     assert "no tracker has ever run" in refused(back.check(files[back]))
-    # Half of the other cluster.
-    first, second = there.master.region_servers
-    upgrade(there.master, first)
+    # Half of the other cluster, which gets a server more.
+    there.master.add_region_server(BOTH_TRACKERS)
+    wait_until(lambda: serves_state(there.master), 60, "a tracker has made the state table")
     there.write_master(files[there], "--wait", "3")
     assert "without the tracker" in details(there.check(files[there]), 3)
-    upgrade(there.master, second)
+    # What a server with trackers does not digest is no part of these checks.
+    upgrade(there.master, SILENT)
     time.sleep(LOOK_S + 2)
     for pair in (there, back):
         old, new = f"old_{pair.master.name}", f"new_{pair.master.name}"
@@ -104,13 +103,15 @@ def test_trackers_come_one_server_after_another(bare: Pair, tmp_path: Path) -> N
     assert [peer.id for peer in there.master.admin.list_peers()] == [PEER]
 
 
-def test_a_server_that_digests_nothing_is_named_and_has_a_way_out(bare: Pair, tmp_path: Path) -> None:
+def test_a_server_that_digests_nothing_is_named_and_has_a_way_out(
+    bare: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As one with trackers that know no digests, or other ones: it is silent. The other servers' rows do not help."""
-    old = bare.master.region_servers[1]
-    for cluster in (bare.master, bare.slave):
-        if not serves_state(cluster):  # the test before this one did not run
-            upgrade(cluster, cluster.region_servers[0])
-    restart(bare.master, old, {**BOTH_TRACKERS, "hbase.replicationtable.digest.enabled": "false"})
+    if not serves_state(bare.master):  # the test before this one did not run
+        upgrade(bare.slave)
+        bare.master.add_region_server(BOTH_TRACKERS)
+        upgrade(bare.master, SILENT)
+    old = bare.master.region_servers[0]
     tables = [f"silent{number}" for number in range(5)]
     for table in tables:
         bare.create_table(table, {"f": 1}, [b"row00000005"])
@@ -118,7 +119,10 @@ def test_a_server_that_digests_nothing_is_named_and_has_a_way_out(bare: Pair, tm
     bare.wait_same(tables[-1])
     move_table(bare.master, tables[0], old.server_name)
     options = ("--table", tables[0], "--master-conf", str(bare.master.conf_dir))
-    alone = tool_here("rows", *options, "--json", conf=bare.slave)
+    with monkeypatch.context() as patch:
+        # The others answer sooner, too. How long a user's run waits is in `test_silent_servers.py`.
+        patch.setattr("status_tool.digests.requests.SILENT_S", 10.0)
+        alone = tool_here("rows", *options, "--json", conf=bare.slave)
     assert alone.exit_code == 3, alone
     assert f"{old.server_name} does not answer: a tracker of this version" in str(alone.json)
     file = tmp_path / "silent.status"

@@ -1,7 +1,8 @@
 """The laboratory itself: what every other cluster test takes for granted, and does not show by itself.
 
 That rows replicate, servers stop, die and come back, regions move, split and merge, and that a cluster restarts as a
-whole on its own ports is in `tests/cluster`, where the trackers watch it.
+whole on its own ports is in `tests/cluster`, where the trackers watch it. All servers are started and ended alike, so
+HDFS alone shows it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,31 +25,32 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def test_two_labs_at_once_and_nothing_left() -> None:
-    spec = ClusterSpec("same", 1, one_hdfs_process=True)
+    spec = ClusterSpec("same", hbase=False, one_hdfs_process=True)
     with Lab() as one, Lab() as other:
         with ThreadPoolExecutor(1) as pool:
-            first = pool.submit(one.start_clusters, replace(spec, thrift=False))
+            first = pool.submit(one.start_clusters, spec)
             (cluster,) = other.start_clusters(spec)
             first.result()
         pids = [*one.pids(), *other.pids()]
-        assert len(pids) == 5 + 6  # ZooKeeper, HDFS, master, region server, admin; Thrift
+        assert len(pids) == 2 * 3  # ZooKeeper, HDFS, admin
         one.close()
         assert one.pids() == []
         assert not one.root.exists()
-        cluster.admin.create_table("t", {"f": 0})
-        cluster.admin.put_rows("t", "f", 1)
+        assert cluster.admin.hdfs_put("/file", b"there") == len(b"there")
         with pytest.raises(AdminError) as refused:
-            cluster.admin.flush("nowhere")
-        assert refused.value.kind.endswith("TableNotFoundException")
-        cluster.region_servers[0].pause()
+            cluster.admin.hdfs_chmod("/nowhere", "700")
+        assert refused.value.kind.endswith("FileNotFoundException")
+        cluster.namenode.pause()
     assert other.pids() == []
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
 def test_a_server_that_cannot_start_is_named() -> None:
-    site = {"hbase.coprocessor.regionserver.classes": "no.such.Class"}
+    """While the others still start."""
+    broken = [{"hbase.regionserver.port": "none"}]
+    spec = ClusterSpec("broken", 1, rs_site=broken, thrift=False, one_hdfs_process=True)
     with Lab() as lab, pytest.raises(ServerDied, match="broken-rs0 has ended"):
-        lab.cluster("broken", region_servers=1, site=site, thrift=False)
+        lab.start_clusters(spec)
     assert lab.pids() == []
 
 

@@ -24,7 +24,7 @@ from status_tool.cli.repeated import plain, run_command
 from status_tool.errors import UsageError
 from tests.cluster.test_failover import BLOCK as FAILOVER_BLOCK
 from tests.cluster.test_tutorial import BLOCK as TUTORIAL_BLOCK
-from tests.pair import REPOSITORY, tool
+from tests.pair import REPOSITORY, tool, tool_here
 
 DOCS = REPOSITORY / "docs"
 FOLLOWED = {"failover.md": FAILOVER_BLOCK, "tutorial.md": TUTORIAL_BLOCK}
@@ -160,14 +160,18 @@ def test_what_is_wrong_is_refused(command: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.spark
+@pytest.mark.usefixtures("warm_spark")
 def test_the_samples_of_the_readme(tmp_path: Path) -> None:
-    """The two checks that need nothing but Python and Java; the second is the verdict at the top of the page."""
+    """The two checks that need nothing but Python and Java; the second is the verdict at the top of the page.
+
+    That one as a process of its own, which starts Spark.
+    """
     text = (REPOSITORY / "README.md").read_text()
     commands = re.findall(r"^\.venv/bin/status-tool (run .*)$", text, re.M)
     results = []
-    for command in commands:
+    for run, command in zip((tool_here, tool), commands, strict=True):
         words = [REPOSITORY / word if word.startswith("sample_status/") else word for word in shlex.split(command)]
-        results.append(tool(*words, conf=tmp_path))
+        results.append(run(*words, conf=tmp_path))
     assert [result.exit_code for result in results] == [0, 1], results
     assert "HBase Replication is complete." in results[0].stdout
     top = text.split("```")[1]

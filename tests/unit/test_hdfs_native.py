@@ -32,7 +32,6 @@ from status_tool.rules.sides import same_hdfs
 from status_tool.runs.write import write_side
 from status_tool.sources.hdfs_files import HdfsSource, Part, content_crc
 from status_tool.sources.interface import Source
-from status_tool.spark.session import spark_session
 from status_tool.status_file.reader import open_status
 from status_tool.vocabulary.names import journal_path
 from status_tool.vocabulary.selection import Exclusions
@@ -298,6 +297,7 @@ def test_a_mount_point_whose_pool_is_unknown_is_not_forgotten(fake: Path) -> Non
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("warm_spark")
 @pytest.mark.parametrize("near_rows", [5_000, 0])
 def test_a_check(
     fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], near_rows: int
@@ -319,13 +319,12 @@ def test_a_check(
     assert main(["run", "-m", "-o", file, "--deep", *native, *here]) == 0
     command = (sys.executable, "-m", "tests.fake_hdfs_reader", str(slave))
     monkeypatch.setattr(hdfs_native, "_command", lambda: command)
-    with spark_session():
-        found = []
-        for deep in ([], ["--deep"]):
-            capsys.readouterr()
-            assert main(["run", "-i", file, "--json", *native, str(tmp_path / "conf-other"), *deep]) == 1
-            document = json.loads(capsys.readouterr().out)
-            found.append({name: count for name, count in document["hdfs"]["files"].items() if count})
+    found = []
+    for deep in ([], ["--deep"]):
+        capsys.readouterr()
+        assert main(["run", "-i", file, "--json", *native, str(tmp_path / "conf-other"), *deep]) == 1
+        document = json.loads(capsys.readouterr().out)
+        found.append({name: count for name, count in document["hdfs"]["files"].items() if count})
     assert found == [{"match": 2, "missing": 1, "incomparable": 1, "extra": 1}, {"match": 3, "missing": 1, "extra": 1}]
     assert not any(map(is_running, pids(slave)))
     assert sum(line.startswith("C ") for line in log(slave)) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,10 +27,15 @@ pytestmark = pytest.mark.slow
 PASSWORD = "only-here-7731"
 
 
+QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""Options of a JVM that ends at once."""
+
+
 def keytool(*arguments: str | Path) -> None:
     """As an operator makes stores."""
-    command = [java("keytool").with_name("keytool"), *arguments, "-storepass", PASSWORD, "-noprompt"]
-    subprocess.run(list(map(str, command)), check=True, capture_output=True)
+    command = [java("keytool").with_name("keytool"), *(f"-J{option}" for option in QUICK), *arguments]
+    stores = () if "-importkeystore" in arguments else ("-storepass", PASSWORD)
+    subprocess.run(list(map(str, (*command, *stores, "-noprompt"))), check=True, capture_output=True)
 
 
 def credential(provider: str, alias: str) -> None:
@@ -37,7 +43,7 @@ def credential(provider: str, alias: str) -> None:
     main_class = "org.apache.hadoop.security.alias.CredentialShell"
     jars = ":".join(map(str, hadoop_jars()))
     options = ["create", alias, "-value", PASSWORD, "-provider", provider]
-    subprocess.run([str(java("x")), "-cp", jars, main_class, *options], check=True, capture_output=True)
+    subprocess.run([str(java("x")), *QUICK, "-cp", jars, main_class, *options], check=True, capture_output=True)
 
 
 def write(file: Path, values: Mapping[str, object]) -> None:
@@ -46,30 +52,26 @@ def write(file: Path, values: Mapping[str, object]) -> None:
     file.write_text(f"<configuration>{''.join(properties)}</configuration>")
 
 
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Certificates of a server and of a client, and the stores that are made of them."""
+    folder = tmp_path_factory.mktemp("stores")
+    good, mine = (certificate(folder, f"IP:127.0.0.{number}") for number in (1, 2))
+    own = folder / "own.p12"
+    command = ["openssl", "pkcs12", "-export", "-in", str(mine), "-out", str(own), "-passout", f"pass:{PASSWORD}"]
+    subprocess.run(command, check=True, capture_output=True)
+    keytool("-importcert", "-file", f"{good}.crt", "-keystore", folder / "trust.jks", "-alias", "a")
+    jks = ("-destkeystore", folder / "own.jks", "-deststoretype", "JKS", "-deststorepass", PASSWORD)
+    keytool("-importkeystore", "-srckeystore", own, "-srcstorepass", PASSWORD, *jks)
+    return folder
+
+
 class Site:
     """The site files of a cluster whose servers ask for certificates, and its stores."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.good, self.mine = (certificate(folder, f"IP:127.0.0.{number}") for number in (1, 2))
-        own = folder / "own.p12"
-        command = [
-            "openssl",
-            "pkcs12",
-            "-export",
-            "-in",
-            str(self.mine),
-            "-out",
-            str(own),
-            "-passout",
-            f"pass:{PASSWORD}",
-        ]
-        subprocess.run(command, check=True, capture_output=True)
-        keytool("-importcert", "-file", f"{self.good}.crt", "-keystore", folder / "trust.jks", "-alias", "a")
-        jks = ("-destkeystore", folder / "own.jks", "-deststoretype", "JKS", "-deststorepass", PASSWORD)
-        options = ("-importkeystore", "-srckeystore", own, "-srcstorepass", PASSWORD, *jks, "-noprompt")
-        command = [str(java("x").with_name("keytool")), *map(str, options)]
-        subprocess.run(command, check=True, capture_output=True)
+        self.good, self.mine = (folder / f"IP-127.0.0.{number}.pem" for number in (1, 2))
         write(folder / "core-site.xml", {"hadoop.ssl.require.client.cert": "true"})
         self.client = {
             "ssl.client.truststore.location": folder / "trust.jks",
@@ -85,8 +87,9 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
+def site(stores: Path, tmp_path: Path) -> Site:
+    """With stores of its own: what is read of a file is kept by its name."""
+    return Site(shutil.copytree(stores, tmp_path / "site"))
 
 
 def test_a_server_that_asks_for_a_certificate_is_read_by_the_site_files_alone(site: Site, server: Server) -> None:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
 from status_tool.cli.pointing import exit_code_of, lines_of, point_document, tell
 from status_tool.errors import StatusFileError
@@ -38,7 +39,6 @@ from status_tool.runs.recovery import (
     rows_in,
 )
 from status_tool.runs.slave_side import Scratch
-from status_tool.spark.session import spark_session
 from status_tool.status_file.footer import HEADER_KEY
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.signature import SignKey
@@ -468,6 +468,7 @@ def test_nothing_published() -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("warm_spark")
 @pytest.mark.parametrize("sample", ["complete", "behind", "gap"])
 def test_a_table_that_is_called_complete_is_so_by_a_check_of_it_alone(sample: str) -> None:
     """What the whole run's groups say of a table is what `--table` alone proves of it."""
@@ -478,14 +479,13 @@ def test_a_table_that_is_called_complete_is_so_by_a_check_of_it_alone(sample: st
         with open_status(files[0]) as file:
             return check_offline(check, lambda _: None), file.header
 
-    with spark_session():
-        whole, of = verdict()
-        with open_status(files[0]) as file:
-            tables = {row["table"] for batch in file.rows({"stream"}) for row in batch.to_pylist()}
-        one = Judgement(closing(0), of, whole, dict.fromkeys(tables, "f"))
-        assert len(tables) > 1
-        for table in sorted(tables):
-            assert (one.judged_of(table) is C) == (verdict(table)[0].verdict is Verdict.COMPLETE), table
+    whole, of = verdict()
+    with open_status(files[0]) as file:
+        tables = {row["table"] for batch in file.rows({"stream"}) for row in batch.to_pylist()}
+    one = Judgement(closing(0), of, whole, dict.fromkeys(tables, "f"))
+    assert len(tables) > 1
+    for table in sorted(tables):
+        assert (one.judged_of(table) is C) == (verdict(table)[0].verdict is Verdict.COMPLETE), table
     assert {one.judged_of(table) for table in tables} == ({C} if sample == "complete" else {C, L})
 
 
@@ -502,7 +502,7 @@ class Stored:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[tuple[Callable[..., _Bench], Path, Header]]:
+def bench(shared_spark: SparkSession, tmp_path: Path) -> Iterator[tuple[Callable[..., _Bench], Path, Header]]:
     """Judges published files against the sample's slave, which is complete by the sample's master."""
     sample = REPOSITORY / "sample_status" / "complete"
     with open_status(sample / "slave.status") as slave, open_status(sample / "master.status") as master:
@@ -512,14 +512,13 @@ def bench(tmp_path: Path) -> Iterator[tuple[Callable[..., _Bench], Path, Header]
             row for batch in slave.rows() for row in batch.to_pylist() if row["kind"] in ("peer", "table", "server")
         )
         scratch = Scratch(tmp_path, near)
-        with spark_session() as spark:
 
-            def made(key: SignKey | None = None, files: Any = None, **header: Any) -> _Bench:
-                side = Snapshot(replace(slave.header, **header), small, ())
-                check = Check(Path(), Scope(check_hdfs=False), key=key)
-                return _Bench(files, lambda: spark, side, check, scratch, lambda _: None)
+        def made(key: SignKey | None = None, files: Any = None, **header: Any) -> _Bench:
+            side = Snapshot(replace(slave.header, **header), small, ())
+            check = Check(Path(), Scope(check_hdfs=False), key=key)
+            return _Bench(files, lambda: shared_spark, side, check, scratch, lambda _: None)
 
-            yield made, sample / "master.status", master.header
+        yield made, sample / "master.status", master.header
 
 
 @pytest.mark.spark

@@ -41,7 +41,6 @@ from status_tool.sources.hdfs_files import HdfsSource, Part, checked_rows, liste
 from status_tool.sources.interface import Source
 from status_tool.sources.journal import Journal
 from status_tool.sources.spool import read_spool
-from status_tool.spark.session import spark_session
 from status_tool.status_file.reader import open_status
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.names import journal_path
@@ -553,6 +552,7 @@ def test_rate(fake: FakeHdfs) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("warm_spark")
 def test_a_rate_holds_over_all_of_a_check(
     fake: FakeHdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -571,10 +571,9 @@ def test_a_rate_holds_over_all_of_a_check(
     fake.checksum = lambda length: ("MD5-of-0MD5-of-512CRC32", bytes(32))
     before = waited_for(fake)
     assert before == len(waited)
-    with spark_session():
-        capsys.readouterr()
-        other = fake.url.replace("127.0.0.1", "localhost")  # the same one by two names: a check refuses one name
-        assert main(["run", "-i", file, "--json", "--deep", "--rate", "1000", *at, other]) == 0, capsys.readouterr().err
+    capsys.readouterr()
+    other = fake.url.replace("127.0.0.1", "localhost")  # the same one by two names: a check refuses one name
+    assert main(["run", "-i", file, "--json", "--deep", "--rate", "1000", *at, other]) == 0, capsys.readouterr().err
     files = json.loads(capsys.readouterr().out)["hdfs"]["files"]
     assert files["match"] == 15
     assert waited_for(fake) == len(waited) > before + 2 * 15

@@ -69,10 +69,9 @@ def test_without_stderr_the_exit_code_is_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.spark
 def test_a_verdict_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     """Complete would be a lie to whoever reads the file. Without progress, however slow the machine."""
-    done = in_a_shell(f"{CHECK} -q > /dev/full", tmp_path)
+    done = in_a_shell(f"{CHECK} --only hbase -q > /dev/full", tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
 
 
