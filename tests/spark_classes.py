@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from status_tool.spark.cache import CACHE_VARIABLE
@@ -28,12 +29,13 @@ def use() -> None:
 
 
 def make() -> None:
-    """By the check of a sample, if it is not there. The tests do without it, only slower, where that fails."""
+    """By the page of a sample, if it is not there. The tests do without it, only slower, where that fails."""
     os.environ[CACHE_VARIABLE] = str(FOLDER)
     if jvm_option()[1] is not None:
         files: list[str | Path] = ["-i", SAMPLE / "master.status", "--slave-status", SAMPLE / "slave.status"]
-        command = [sys.executable, "-m", "status_tool", "run", *files]
-        subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-m", "status_tool", "run", *files, "--report", Path(folder) / "page.html"]
+            subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
 
 
 if __name__ == "__main__":

@@ -333,22 +333,18 @@ def _begin_early(asked: AskedRun) -> None:
     if one.status_file is None:
         return
     take_spark()
-    if one.status_file.is_file() and not one.explain and _may_need_spark(asked):
+    if one.status_file.is_file() and not one.explain and may_need_spark(asked):
         # An error here comes again where the JVM is needed, and is told there.
         with loading(jvm.kill), suppress(StatusToolError, OSError):
             wanted = spark_settings_with(one.spark_master, dict(asked.spark_conf), is_short(one.status_file))
             jvm.begin(archived(wanted)[0])
 
 
-def _may_need_spark(asked: AskedRun) -> bool:
-    """Return False if only regions are asked about, of a file so small that this process judges them.
-
-    Whether FILE has files is not known yet. `runs.check.spark_of` decides it.
-    """
+def may_need_spark(asked: AskedRun) -> bool:
+    """Return False if this process judges all of FILE. How many rows it has is not known yet: `runs.check` decides."""
     one = asked.options
     is_shown = one.debug or one.report is not None or bool(asked.lists)
-    is_told = is_asked_for(one.spark_master, asked.spark_conf)
-    return one.only is not Half.HBASE or one.follow or is_shown or is_told or not is_small(one.status_file)
+    return one.follow or is_shown or is_asked_for(one.spark_master, asked.spark_conf) or not is_small(one.status_file)
 
 
 def _lists(named: dict[str, Path | None], as_json: bool) -> dict[str, Path | None]:

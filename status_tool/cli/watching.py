@@ -24,7 +24,14 @@ from pyspark.sql import SparkSession
 from status_tool.atomic import file_mode
 from status_tool.cli.failures import failure_in_metrics
 from status_tool.cli.repeated import RoundParameters, as_service
-from status_tool.cli.run import ANY_MASTER, AskedRun, fetch_published, permissions_of, spark_settings_of
+from status_tool.cli.run import (
+    ANY_MASTER,
+    AskedRun,
+    fetch_published,
+    may_need_spark,
+    permissions_of,
+    spark_settings_of,
+)
 from status_tool.cli.run_options import Half
 from status_tool.cli.running import Output, checked, write_reports
 from status_tool.cli.signals import received
@@ -110,7 +117,7 @@ def _metrics_of(what: RoundParameters) -> Path | None:
 
 
 class _Session:
-    """One Spark session for all rounds; another one after its JVM has failed."""
+    """One Spark session for all rounds that need one; another one after its JVM has failed."""
 
     def __init__(self, master: str | None, conf: Sequence[tuple[str, str]], folder: Path) -> None:
         """Prepare the session. `folder` is for the files that the JVM leaves if it has to be killed."""
@@ -201,7 +208,8 @@ class _Watcher:
             if asked.options.published is not None:
                 asked.options.status_file = fetch_published(asked, self._folder / "published.status")
             take_spark()
-            self.session.ensure(asked.options.status_file)
+            if may_need_spark(asked):
+                self.session.ensure(asked.options.status_file)
             check = asked.check()
             if self._what.master is not None:
                 # As `--layout`, `--rate` may be for the other side.

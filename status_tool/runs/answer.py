@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 
 from status_tool.clients.hdfs_native import RpcEndpoint
 from status_tool.clients.webhdfs import HdfsEndpoint
@@ -24,7 +23,7 @@ from status_tool.spark import source as spark_source
 from status_tool.spark.counts import overview_of
 from status_tool.spark.debug import write_debug
 from status_tool.spark.deep import with_crc
-from status_tool.spark.hdfs import mapped_paths
+from status_tool.spark.hdfs import rows_in_question
 from status_tool.spark.held import HeldRows, frame_of
 from status_tool.spark.lists import write_lists
 from status_tool.spark.session import Spark, small_query
@@ -32,7 +31,6 @@ from status_tool.spark.verify import Frames, Verification
 from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.findings import NO_PROOFS, RowProofs
 from status_tool.vocabulary.outcome import Outcome
-from status_tool.vocabulary.states import FileState
 from status_tool.vocabulary.verdicts import FileStatus
 
 Last = Callable[[Outcome], bool]
@@ -98,14 +96,14 @@ class Comparison:
         master_rows = self.side.rows(spark, self.folder)
         held = None
         if isinstance(master_rows, pa.Table) and isinstance(self.slave_rows, pa.Table):
-            held = HeldRows.of(master_rows, self.slave_rows, question.left_out)
+            files = (question.files, question.files_of_slave)
+            held = HeldRows.of(master_rows, self.slave_rows, question.left_out, files)
 
         def in_question() -> tuple[DataFrame, DataFrame]:
-            theirs = mapped_paths(frame_of(spark(), self.slave_rows), check.scope.path_map.pairs)
-            ours = _in_question(frame_of(spark(), master_rows), question)
-            return ours, _in_question(theirs, question.of_slave)
+            ours, theirs = frame_of(spark(), master_rows), frame_of(spark(), self.slave_rows)
+            return rows_in_question(ours, question.files), rows_in_question(theirs, question.files_of_slave)
 
-        def verification(frames: Frames) -> Verification:
+        def verification(frames: Frames, held: HeldRows | None = held) -> Verification:
             context = (question.master, question.slave, question.scope, question.queues)
             return Verification(frames, *context, self.side.is_small, self.rows, held, question.left_out)
 
@@ -115,7 +113,9 @@ class Comparison:
                 say("reading the files that checksums cannot settle")
                 read = with_crc(checked, self.endpoint, check.files.load, check.scope.path_map, self.folder)
                 master = checked.master_df
-                decided = again.enter_context(closing(verification(lambda: (master, read))))
+                # What was read of files is Spark's.
+                regions = None if held is None else dataclasses.replace(held, files=None)
+                decided = again.enter_context(closing(verification(lambda: (master, read), regions)))
                 outcome = decided.outcome()
             if check.debug_dir is not None:
                 outcome = dataclasses.replace(outcome, undumped=_dumped(decided, check.debug_dir))
@@ -133,64 +133,3 @@ def _dumped(decided: Verification, folder: Path) -> str:
     except OutputError as error:
         return str(error)
     return ""
-
-
-def _in_question(rows: DataFrame, question: Question) -> DataFrame:
-    """Return the rows with no files but those that are asked about."""
-    return _without(_within(rows, question), question)
-
-
-def _within(rows: DataFrame, question: Question) -> DataFrame:
-    """Return the rows without files beside the paths of `-f`.
-
-    A folder above them that could not be listed stays: nobody knows what it holds of theirs.
-    """
-    if not question.path_regexes:
-        return rows
-    return rows.where((F.col("kind") != "file") | _matches(question.path_regexes) | _unlisted(question.above_regexes))
-
-
-def _unlisted(regexes: Sequence[str]) -> Column:
-    """Return whether a row is of a folder that matches and could not be listed.
-
-    A file that cannot be read keeps the length of its listing; the row of a folder has none.
-    """
-    is_unlisted = F.coalesce(F.col("state") == FileState.UNREADABLE, F.lit(False)) & F.col("length").isNull()
-    return is_unlisted & _matches(regexes)
-
-
-def _matches(regexes: Sequence[str]) -> Column:
-    """Return whether a path matches any of the regular expressions, which refer to no groups.
-
-    They are one for Spark: its planner calls itself for each term of an expression, and some hundred are too many. All
-    begin with an anchor. Java looks for a match at each position of a path unless the whole begins with one.
-    """
-    return F.col("path").rlike(f"^(?:{'|'.join(regexes)})") if regexes else F.lit(False)
-
-
-def _any_of(columns: Sequence[Column]) -> Column:
-    """Return whether any is true. The expression is only as deep as it must be, for the same reason."""
-    if len(columns) <= 1:
-        return columns[0] if columns else F.lit(False)
-    half = len(columns) // 2
-    return _any_of(columns[:half]) | _any_of(columns[half:])
-
-
-def _without(rows: DataFrame, question: Question) -> DataFrame:
-    """Return the rows without the files of `--exclude`, for both sides: else they would be missing on one.
-
-    As in a listing: what a root names is checked, although it lies inside what is left out. A folder above it that
-    could not be listed stays, unless what is left out is what a glob has matched: nobody knows what it holds of the
-    root's.
-    """
-    if not question.excluded_regexes:
-        return rows
-    # Group 1 is one of each of the regular expressions of what is left out below a root.
-    asked = [
-        (_matches([named.files]) | _unlisted([named.above]))
-        & ~_any_of([F.col("path").rlike(regex) for regex in named.left_out])
-        for named in question.named
-    ]
-    left_out = _matches(question.excluded_regexes) & ~_any_of(asked)
-    # In SQL the opposite of null is null, and `where` drops it.
-    return rows.where((F.col("kind") != "file") | F.col("path").isNull() | ~left_out)

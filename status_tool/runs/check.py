@@ -68,10 +68,15 @@ def spark_of(check: Check, side: MasterSide, *, is_read_again: bool = False) -> 
 def needs_spark(check: Check, side: MasterSide, *, is_read_again: bool = False) -> bool:
     """Return True if a check needs Spark whatever the slave has.
 
-    This process judges regions of small files. Spark compares files, makes dumps, lists and pages, and reads FILE's
+    This process judges the rows of small files. Spark judges all others, makes dumps, lists and pages, and reads FILE's
     streams beside those of a master that `is_read_again`.
     """
-    has_files = check.scope.check_hdfs and side.header.half in ("both", "hdfs")
     is_shown = check.debug_dir is not None or bool(check.lists) or check.for_report
     is_told = is_asked_for(check.spark_master, check.spark_conf)
-    return has_files or is_shown or is_told or is_read_again or not side.is_small
+    # A slave has about as many rows as its master.
+    are_many = not side.is_small or sum(side.file.counts.values()) > NEAR_ROWS
+    return is_shown or is_told or is_read_again or are_many
+
+
+NEAR_ROWS = 5_000
+"""Up to so many rows of the slave are read by this process alone."""

@@ -172,7 +172,8 @@ class LiveRounds:
             self.told += forget_tables(self.settings, self.check.scope.forgotten, master_id, self.say)
             # What is forgotten must not vouch in this run.
             return self._read()
-        read_here(slave, self.say, self.scratch)
+        # A comparison of rows is answered twice: of the slave at one moment, or what happens in between goes unnoticed.
+        read_here(slave, self.say, self.scratch, reads_again=self.check.rows is not None)
         return Both(look, slave, question)
 
     def _read_again(self) -> Both:

@@ -35,16 +35,7 @@ from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import ClusterMap, NotReplicated, Outcome
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Baseline, Scope, TableFilter
-from status_tool.vocabulary.selection import (
-    LOCAL,
-    Exclusions,
-    NamedInside,
-    above_regex,
-    exclusion_regexes,
-    glob_regex,
-    is_glob,
-    named_inside,
-)
+from status_tool.vocabulary.selection import LOCAL, ChosenFiles, Exclusions, is_glob
 
 NAMED_LIMITS = 3
 """Number of tables or paths that a restriction names."""
@@ -111,16 +102,8 @@ class Question:
     """By table in scope, its families that the peer ships; tables without any are left out."""
     not_replicated: NotReplicated | None
     clusters: ClusterMap | None
-    path_regexes: tuple[str, ...]
-    """`-f`: the only files of the master in scope."""
-    above_regexes: tuple[str, ...]
-    """The folders above them: one that could not be listed may hold files of theirs."""
-    excluded: tuple[str, ...]
-    """`--exclude`: globs of files that are ignored on both sides."""
-    excluded_regexes: tuple[str, ...]
-    """The same as regular expressions."""
-    named: tuple[NamedInside, ...]
-    """Roots that lie inside what `--exclude` leaves out, and are checked."""
+    files: ChosenFiles
+    """The files of the master in scope."""
     notices: tuple[str, ...]
     other_peers: tuple[str, ...] = ()
     """Ids of peers that lead to the slave as well, or may, where `--peer` has chosen one."""
@@ -131,22 +114,14 @@ class Question:
         return self.queues.left_out
 
     @property
-    def of_slave(self) -> Question:
-        """Return the question of the slave's files: those that FILE leaves out, or FILE2 has beside its paths, are no
-        extra ones.
-        """
-        roots, scope = self.master.hdfs_paths, self.scope
+    def files_of_slave(self) -> ChosenFiles:
+        """The slave's files in scope: those that FILE leaves out, or FILE2 has beside its paths, are no extra ones."""
+        roots, scope = tuple(self.master.hdfs_paths), self.scope
         # A live slave lists these paths alone. With --map-path its names are others than FILE's.
-        beside = tuple(roots) if scope.offline or self.path_regexes else ()
+        beside = roots if scope.offline or self.files.within else ()
         known = () if scope.path_map.pairs else self.slave.hdfs_left_out
-        globs = (*self.excluded, *(glob for glob in self.master.hdfs_left_out if glob not in known))
-        return dataclasses.replace(
-            self,
-            path_regexes=tuple(map(glob_regex, beside)),
-            above_regexes=tuple(map(above_regex, beside)),
-            excluded_regexes=tuple(exclusion_regexes(globs)),
-            named=named_inside(roots, globs),
-        )
+        globs = (*self.files.left_out, *(glob for glob in self.master.hdfs_left_out if glob not in known))
+        return ChosenFiles(beside, roots, globs, scope.path_map)
 
     def answered(self, outcome: Outcome) -> Outcome:
         """Return the outcome with the question's own facts added."""
@@ -193,9 +168,9 @@ class Question:
         if not self.scope.check_hdfs:
             yield "HDFS not checked"
             return
-        if self.path_regexes:
+        if self.files.within:
             yield f"of HDFS only {few(self.master.hdfs_paths, NAMED_LIMITS)} (-f)"
-        for globs, why in ((self.excluded, "--exclude"), (self.master.hdfs_excluded, "--exclude, held by FILE")):
+        for globs, why in ((self.files.left_out, "--exclude"), (self.master.hdfs_excluded, "--exclude, held by FILE")):
             if globs:
                 yield f"of HDFS nothing that matches {few(globs, NAMED_LIMITS)} ({why})"
 
@@ -243,11 +218,7 @@ def question_of(
         shipped=_shipped(master, peer, scope) if peer else {},
         not_replicated=_not_replicated(master, peer, scope) if peer else None,
         clusters=_clusters(master, slave) if scope.check_hbase and not master.legacy else None,
-        path_regexes=tuple(map(glob_regex, hdfs_paths)),
-        above_regexes=tuple(map(above_regex, hdfs_paths)),
-        excluded=excluded,
-        excluded_regexes=tuple(exclusion_regexes(excluded)),
-        named=named_inside(hdfs_paths or header.hdfs_paths, excluded),
+        files=ChosenFiles(hdfs_paths, hdfs_paths or tuple(header.hdfs_paths), excluded),
         notices=(
             *header.notices,
             *slave.header.notices,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +15,7 @@ from status_tool.runs.master_side import MasterSide
 from status_tool.runs.question import NAMED_LIMITS, refuse_since
 from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, RECORDED, Header
-from status_tool.vocabulary.selection import above_regex, glob_regex, is_glob
+from status_tool.vocabulary.selection import holds, is_above, is_glob
 from status_tool.vocabulary.states import FileState
 from status_tool.vocabulary.verdicts import Evidence
 
@@ -72,12 +71,12 @@ def _has_any(batch: pa.RecordBatch, path: str) -> bool:
     """Return True if a row is of the path: of a file, or of a folder above it that could not be listed."""
     paths = batch.column("path")
     if is_glob(path):
-        found = pc.match_substring_regex(paths, glob_regex(path, end="$"))
+        is_there = any(holds(path, one) for one in paths.to_pylist() if one is not None)
     else:
-        found = pc.or_(pc.equal(paths, path), pc.starts_with(paths, path + "/"))
+        is_there = pc.any(pc.or_(pc.equal(paths, path), pc.starts_with(paths, path + "/"))).as_py()
     unlisted = pc.and_(pc.equal(batch.column("state"), FileState.UNREADABLE), pc.is_null(batch.column("length")))
     folders = paths.filter(pc.fill_null(unlisted, False)).to_pylist()
-    return bool(pc.any(found).as_py()) or any(re.match(above_regex(path), folder) for folder in folders)
+    return bool(is_there) or any(is_above(folder, path) for folder in folders)
 
 
 def _refuse_option(option: GivenOption, header: Header) -> None:

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from status_tool.clients.config import Settings
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import LEAST_SETTLE_S, Request, Snapshot, Together, snapshot
-from status_tool.runs.check import Check
+from status_tool.runs.check import NEAR_ROWS, Check
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.write import Say, source_of
 from status_tool.sources.codec import Witnessed
@@ -30,7 +30,7 @@ from status_tool.spark import source as spark_source
 from status_tool.spark.cluster import read_parquet
 from status_tool.spark.held import frame_of
 from status_tool.spark.session import Spark
-from status_tool.spark.settings import LOCAL_MASTER, runs_here, submitted
+from status_tool.spark.settings import LOCAL_MASTER, is_small, runs_here, submitted
 from status_tool.status_file.reader import StatusFile
 from status_tool.status_file.writer import StatusWriter
 from status_tool.temporary import temporary_folder
@@ -39,8 +39,6 @@ from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
 from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.selection import Exclusions, is_glob
 
-NEAR_ROWS = 5_000
-"""Up to so many rows of the slave are read by this process while Spark starts."""
 LEGACY_ROOTS = 10_000
 """Up to so many files of an original's FILE, which names no roots, are roots themselves; else their folders are."""
 
@@ -190,6 +188,8 @@ def slave_rows(spark: Spark, gathered: Snapshot, scratch: Scratch) -> DataFrame 
     else:
         rows = spark_source.load(spark(), source_of(_shared_out(_left_to_spark(gathered), spark())))
     if any(source.is_read_here for source in gathered.sources):
+        if isinstance(rows, pa.Table) and is_small(scratch.files):
+            return pa.concat_tables([rows, pq.read_table(scratch.files, schema=rows.schema)])
         files = read_parquet(spark(), scratch.files, scratch.folder, SLAVE)
         rows = frame_of(spark(), rows).unionByName(files)
     return rows

@@ -45,7 +45,10 @@ def overview_of(check: Verification, outcome: Outcome, drawn: bool = False) -> O
         else:
             found += causes(finding for region in check.held_regions for finding in region.findings)
     if outcome.hdfs is not None and any(n for status, n in outcome.hdfs.files.items() if status != "match"):
-        frames.append(check.files())
+        if check.held_files is None:
+            frames.append(check.files())
+        else:
+            found += causes(finding for file in check.held_files for finding in file.findings)
     for frame in frames:
         found += _causes(frame)
     # A complete run has nothing to look up, and a small one should not wait for it.

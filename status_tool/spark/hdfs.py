@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from status_tool.rules.files import COMPARED, evident_matches
 from status_tool.rules.judged import judge_files
 from status_tool.spark.judge import FINDING, batch_of, map_in_arrow
+from status_tool.spark.source import is_read_anew
 from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.schema import STATUS_SCHEMA
-from status_tool.vocabulary.selection import LOCAL, inside
+from status_tool.vocabulary.selection import ChoosingFiles, ChosenFiles
+from status_tool.vocabulary.states import FileState
 
 COLUMNS = (*COMPARED, "modified_ms", "detail")
 """Columns by which files are judged."""
@@ -28,31 +30,34 @@ FILE_SCHEMA = pa.schema(
 )
 
 
-def mapped_paths(rows: DataFrame, pairs: Sequence[tuple[str, str]]) -> DataFrame:
-    """Return the slave's rows under the paths that they have on the master (`--map-path`, longest master prefix first).
-
-    The slave's own files under a master path that is mapped elsewhere have no counterpart, and are dropped.
-    """
-    if not pairs:
+def rows_in_question(rows: DataFrame, chosen: ChosenFiles) -> DataFrame:
+    """Return the rows with no files but those that are asked about, under the paths by which they are compared."""
+    if chosen.are_all:
         return rows
-    path, renamed, taken = F.col("path"), F.lit(None).cast("string"), F.lit(False)
-    # Each pair overrides those before it: the longest prefix of the slave decides.
-    for master, slave in sorted(pairs, key=lambda pair: len(pair[1])):
-        prefix = slave.removeprefix(LOCAL).rstrip("/")
-        moved = F.concat(F.lit(master.rstrip("/")), F.substring(path, len(prefix) + 1, 1 << 30))
-        # A tree of the master within this one has a place of its own on the slave: what lies here is no copy of it.
-        elsewhere = F.lit(False)
-        for other, _ in pairs:
-            if other != master and inside(other, master):
-                elsewhere = elsewhere | _is_within(moved, other)
-        renamed = F.when(_is_within(path, prefix) & ~elsewhere, moved).otherwise(renamed)
-        taken = taken | _is_within(path, master)
-    kept = rows.where((F.col("kind") != "file") | renamed.isNotNull() | ~taken)
-    return kept.withColumn("path", F.when(F.col("kind") == "file", F.coalesce(renamed, path)).otherwise(path))
+    asked, is_file = partial(files_in_question, chosen=chosen), F.col("kind") == "file"
+    if is_read_anew(rows):
+        return map_in_arrow(rows, asked, STATUS_SCHEMA)  # a union would read a live source twice
+    return rows.where(~is_file).unionByName(map_in_arrow(rows.where(is_file), asked, STATUS_SCHEMA))
 
 
-def _is_within(path: Column, folder: str) -> Column:
-    return (path == folder) | path.startswith(folder.rstrip("/") + "/")
+def files_in_question(given: Iterable[pa.RecordBatch], chosen: ChosenFiles) -> Iterator[pa.RecordBatch]:
+    """Yield the rows with no files but those that are asked about, under the paths by which they are compared."""
+    choosing = ChoosingFiles(chosen)
+    for batch in given:
+        is_file = pc.equal(batch["kind"], "file")
+        yield _chosen(batch.filter(is_file), choosing)
+        yield batch.filter(pc.invert(is_file))
+
+
+def _chosen(files: pa.RecordBatch, choosing: ChoosingFiles) -> pa.RecordBatch:
+    # A file that cannot be read keeps the length of its listing; the row of a folder has none.
+    unlisted = pc.and_(pc.equal(files["state"], FileState.UNREADABLE), pc.is_null(files["length"])).to_pylist()
+    paths = [
+        None if path is None else choosing.path_of(path, is_unlisted=bool(is_unlisted))
+        for path, is_unlisted in zip(files["path"].to_pylist(), unlisted, strict=True)
+    ]
+    column = pa.array(paths, pa.string())
+    return files.set_column(files.schema.get_field_index("path"), "path", column).filter(pc.is_valid(column))
 
 
 def rows_of_files(master_df: DataFrame, slave_df: DataFrame) -> DataFrame:

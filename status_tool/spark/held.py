@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
@@ -11,10 +11,12 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from status_tool.rules.judged import region_rows
+from status_tool.spark.hdfs import COLUMNS, files_in_question
 from status_tool.spark.settings import is_small
 from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
+from status_tool.vocabulary.selection import ChosenFiles
 
 _NOT_ASKED = frozenset({"path", "checksum", "crc32c", "algorithm", "block_size"})
 
@@ -25,11 +27,20 @@ class HeldRows:
 
     master: Sequence[Row]
     slave: Sequence[Row]
+    files: Sequence[Row] | None = ()
+    """The files of both that are asked about, with their `side`, sorted by path; None: Spark has them."""
 
     @classmethod
-    def of(cls, master: pa.Table, slave: pa.Table, left_out: Collection[str] = ()) -> HeldRows:
-        """Hold all rows of both sides."""
-        return cls(_asked(master, left_out), _asked(slave, left_out))
+    def of(
+        cls,
+        master: pa.Table,
+        slave: pa.Table,
+        left_out: Collection[str] = (),
+        files: tuple[ChosenFiles, ChosenFiles] = (ChosenFiles(), ChosenFiles()),
+    ) -> HeldRows:
+        """Hold all rows of both sides, of `files` those that are asked about."""
+        found = [*_files(master, MASTER, files[0]), *_files(slave, SLAVE, files[1])]
+        return cls(_asked(master, left_out), _asked(slave, left_out), sorted(found, key=itemgetter("path")))
 
     @property
     def region_rows(self) -> list[Row]:
@@ -64,6 +75,11 @@ def frame_of(session: SparkSession, rows: DataFrame | pa.Table) -> DataFrame:
 def _asked(rows: pa.Table, left_out: Collection[str]) -> list[Row]:
     """Return all rows but those of files."""
     columns = [name for name in rows.column_names if name not in _NOT_ASKED]
-    # Files come through Spark, which maps and leaves out paths (`Verification._held_files`).
     found: list[Row] = rows.select(columns).filter(pc.not_equal(rows["kind"], "file")).to_pylist()
     return [row for row in found if row["table"] not in left_out]
+
+
+def _files(rows: pa.Table, side: str, chosen: ChosenFiles) -> Iterator[Row]:
+    files = rows.filter(pc.equal(rows["kind"], "file")).select(["kind", "path", *COLUMNS])
+    for batch in files_in_question(files.to_batches(), chosen):
+        yield from ({**row, "side": side} for row in batch.to_pylist())

@@ -92,15 +92,19 @@ def runs_here(master: str | None) -> bool:
 
 def is_short(status_file: Path) -> bool:
     """Return True if a check of this status file is a short run, or if the file cannot be seen."""
-    try:
-        return status_file.stat().st_size <= SHORT_RUN_BYTES
-    except OSError:
-        return True
+    return _is_up_to(SHORT_RUN_BYTES, status_file)
 
 
 def is_small(status_file: Path) -> bool:
-    """Return True if this process judges the regions of such a file itself. Raises OSError."""
-    return status_file.stat().st_size <= SMALL_BYTES
+    """Return True if this process judges the rows of such a file itself, or if the file cannot be seen."""
+    return _is_up_to(SMALL_BYTES, status_file)
+
+
+def _is_up_to(size: int, file: Path) -> bool:
+    try:
+        return file.stat().st_size <= size
+    except OSError:
+        return True
 
 
 def spark_settings_with(master: str | None, conf: dict[str, str], small: bool) -> dict[str, str]:

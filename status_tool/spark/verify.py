@@ -69,7 +69,7 @@ class Verification:
         """`small`: without the short way, as for rows of small files.
 
         `held` are rows of both sides that this process has itself: then it judges them, and `frames` is called only
-        for files, and for what is shown of every row.
+        for what is shown of every row.
         `left_out` are tables that are not in question.
         """
         self._frames = frames
@@ -199,6 +199,11 @@ class Verification:
         """Return the regions in scope if this process has judged them; None if Spark has."""
         return None if self._held is None else self._held_regions
 
+    @property
+    def held_files(self) -> list[JudgedFile] | None:
+        """Return the files if this process has judged them; None if Spark has."""
+        return None if self._held is None else self._held_files
+
     @cached_property
     def _held_regions(self) -> list[JudgedRegion]:
         if self._held is None or not self.context.check_hbase:
@@ -209,8 +214,9 @@ class Verification:
     def _held_files(self) -> list[JudgedFile]:
         if self._held is None or not self.context.check_hdfs:
             return []
-        # Which files are in question, and under which paths, Spark says.
-        rows = collected(rows_of_files(self.master_df, self.slave_df), by="path")
+        rows = self._held.files
+        if rows is None:
+            rows = collected(rows_of_files(self.master_df, self.slave_df), by="path")
         return list(judge_files(rows, self.context.master.after_cut))
 
     @cached_property

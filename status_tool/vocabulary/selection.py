@@ -7,6 +7,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import takewhile
 
 from status_tool.errors import ConfigurationError, UsageError
@@ -15,13 +16,10 @@ TEMPORARY_NAMES = (".Trash", ".snapshot", ".staging", "_temporary", "*._COPYING_
 TEMPORARY_FOLDERS = ("/tmp",)
 LOCAL = "file:"
 """The prefix of a root on a local disk; the rest is its path."""
-_END = "(?!.)"
-"""The end of a name, which `$` takes to be before a last line end."""
 _MAGIC = re.compile(r"[*?\[]")
 # Possessive (`?+`, `*+`): by backtracking, `[!]` would be a bracket, of which `fnmatch` makes a plain `[`.
 _PARTS = re.compile(r"\[!?+\]?+[^\]]*+\]|.", re.DOTALL)
 """The parts of a glob. A `]` that comes first in a bracket does not close it, and an open bracket is a plain `[`."""
-_NOTHING = r"[^\s\S]"
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:(?<!file:)//[^/]*\Z|(?://[^/]*)?(?=/))")
 """An authority alone is the root of its HDFS. A local disk has none: `file://data` lacks a slash."""
@@ -91,67 +89,20 @@ def plain_folder(root: str) -> str:
     return "/" + "/".join(takewhile(lambda part: not is_glob(part), root.strip("/").split("/")))
 
 
-def glob_regex(path: str, end: str = _END) -> str:
-    """Return a regular expression (Python's and Java's) for a root, glob or not, and everything below it.
-
-    RE2 cannot look ahead, and needs `$` for `end`, which is exact there.
-    """
-    return f"(?s)^{_folders_regex(_segments(path))}(?:/.*)?{end}"
+def holds(root: str, path: str) -> bool:
+    """Return True if a path is a root, glob or not, or below it."""
+    asked, named = _segments(root), _segments(path)
+    return len(asked) <= len(named) and all(map(fnmatch.fnmatchcase, named, asked))
 
 
-def above_regex(path: str) -> str:
-    """Return a regular expression (Python's and Java's) for the folders above a root, glob or not."""
-    above = ""
-    for segment in reversed(_segments(path)[:-1]):
-        above = f"/{_segment_regex(segment)}" + (f"(?:{above})?" if above else "")
-    return f"(?s)^(?:/|{above or '/'}){_END}"
+def is_above(folder: str, root: str) -> bool:
+    """Return True if a folder is above a root, or may be above a match of a glob."""
+    asked, named = _segments(root), _segments(folder)
+    return len(named) < len(asked) and all(map(fnmatch.fnmatchcase, named, asked))
 
 
 def _segments(path: str) -> list[str]:
     return [segment for segment in path.strip("/").split("/") if segment]
-
-
-def _folders_regex(segments: Sequence[str]) -> str:
-    return "".join(f"/{_segment_regex(segment)}" for segment in segments)
-
-
-def _segment_regex(segment: str) -> str:
-    return "".join(_part_regex(part) for part in _PARTS.findall(segment))
-
-
-def _part_regex(part: str, *, crossing: bool = False) -> str:
-    """Return the regular expression (Python's, Java's and RE2's) of a glob's part; `crossing`: it may match a `/`."""
-    if part == "*":
-        return ".*" if crossing else "[^/]*"
-    if part == "?":
-        return "." if crossing else "[^/]"
-    if len(part) > 1:
-        return _bracket_regex(part, crossing)
-    return part if part.isalnum() or part in "_-" else f"\\{part}" if part.isascii() else part
-
-
-def _bracket_regex(bracket: str, crossing: bool) -> str:
-    """Return the regular expression for a bracket. `fnmatch`, by which files are listed, decides what is in it."""
-    python = fnmatch.translate(bracket)[len("(?s:") : -len(r")\Z")]
-    if not python.startswith("["):  # of empty ranges alone, such as [z-a] and [!z-a]
-        return _part_regex("?", crossing=crossing) if python == "." else _NOTHING
-    negated = python.startswith("[^")
-    found = re.findall(r"(\\.|.)(?:-(\\.|.))?", python[2 if negated else 1 : -1], re.DOTALL)
-    ranges = [(low[-1], (high or low)[-1]) for low, high in found]
-    if not crossing:
-        ranges = [*ranges, ("/", "/")] if negated else [one for each in ranges for one in _without_slash(*each)]
-    inner = "".join(_escaped(low) + (f"-{_escaped(high)}" if high != low else "") for low, high in ranges)
-    return f"[{'^' * negated}{inner}]" if inner else _NOTHING
-
-
-def _without_slash(low: str, high: str) -> list[tuple[str, str]]:
-    """Return a range of characters as ranges that lack the `/`."""
-    return [(low, high)] if not low <= "/" <= high else [one for one in ((low, "."), ("0", high)) if one[0] <= one[1]]
-
-
-def _escaped(character: str) -> str:
-    # `&&` intersects classes in Java. Python reserves `--`, `&&`, `~~` and `||` in them (FutureWarning).
-    return f"\\{character}" if character in "\\[]^-&~|" else character
 
 
 def _may_meet(glob: str, crossing: str) -> bool:
@@ -205,7 +156,8 @@ class Exclusions:
     def hide_match(self, path: str, root: str) -> bool:
         """Return True if a glob's match, or a folder above it that the glob does not name in plain, is left out."""
         segments, parts = root.strip("/").split("/"), path.strip("/").split("/")
-        matched = (end for end, segment in enumerate(segments, 1) if is_glob(segment))
+        # A folder above all matches ends before them.
+        matched = (end for end, segment in enumerate(segments[: len(parts)], 1) if is_glob(segment))
         return any(self.leave_out("/" + "/".join(parts[:end])) for end in matched)
 
     def may_hide(self, path: str, root: str) -> bool:
@@ -232,56 +184,6 @@ class Exclusions:
         names = tuple(glob for glob in globs if "/" not in glob)
         paths = tuple(plain_path(glob) for glob in globs if "/" in glob)
         return Exclusions(self.folders, (*self.names, *names), (*self.patterns, *paths))
-
-
-def exclusion_regexes(globs: Iterable[str]) -> list[str]:
-    """Return regular expressions (Python's and Java's) for whole paths that `--exclude` leaves out.
-
-    As `Exclusions.also`: a folder that is left out takes all below it along.
-    """
-    return [f"(?s)^{regex}(?:/.*)?{_END}" for regex in map(_excluded_regex, globs)]
-
-
-def _excluded_regex(glob: str) -> str:
-    glob = as_glob(glob)
-    if "/" not in glob:
-        return f".*/{_segment_regex(glob)}"
-    return "".join(_part_regex(part, crossing=True) for part in _PARTS.findall(plain_path(glob)))
-
-
-@dataclass(frozen=True, slots=True)
-class NamedInside:
-    """A root that lies inside what `--exclude` leaves out. It is checked nonetheless."""
-
-    files: str
-    """A regular expression for all that the root stands for."""
-    left_out: tuple[str, ...]
-    """And for what is left out of that: exclusions that match below the root, or the match of a glob in it."""
-    above: str
-    """And for the folders above the root."""
-
-
-def named_inside(roots: Iterable[str], globs: Sequence[str]) -> tuple[NamedInside, ...]:
-    """Return the roots that lie, or may lie, inside what `--exclude` leaves out."""
-    regexes = exclusion_regexes(globs)
-    found = (root for root in roots if is_glob(root) or any(re.match(regex, root) for regex in regexes))
-    if not globs:
-        return ()
-    return tuple(NamedInside(glob_regex(root), tuple(_left_out(root, globs)), above_regex(root)) for root in found)
-
-
-def _left_out(root: str, globs: Iterable[str]) -> Iterator[str]:
-    """Yield the regular expressions of `NamedInside.left_out`.
-
-    Group 1 is the rest of a path after the root, or after the match of a glob in it. It tells where the exclusion's own
-    match ends: below the root, if what follows is shorter than the rest; at the glob's match, if it is the rest.
-    """
-    segments = _segments(root)
-    for excluded in map(_excluded_regex, globs):
-        yield f"(?s)^(?={_folders_regex(segments)}(/.*)){excluded}(?!.*\\1{_END})(/.*)?{_END}"
-        for end, segment in enumerate(segments, 1):
-            if is_glob(segment):
-                yield f"(?s)^(?={_folders_regex(segments[:end])}((?:/.*)?){_END}){excluded}\\1{_END}"
 
 
 def outermost(
@@ -372,9 +274,103 @@ class PathMap:
         ]
         return tuple(dict.fromkeys([*(self.to_slave(root) for root in roots), *below]))
 
+    def to_master(self, path: str) -> str | None:
+        """Return the path on the master that a path of the slave is the copy of; None: it is none.
+
+        The longest prefix of the slave decides. A tree of the master within that one has a place of its own on the
+        slave: what lies here is no copy of it. The slave's own files under a path that is mapped elsewhere are none.
+        """
+        for master, slave in sorted(self.pairs, key=lambda pair: -len(pair[1])):
+            prefix = slave.removeprefix(LOCAL).rstrip("/")
+            moved = master.rstrip("/") + path[len(prefix) :]
+            within = (other for other, _ in self.pairs if other != master and inside(other, master))
+            if inside(path, prefix) and not any(inside(moved, other) for other in within):
+                return moved
+        return None if any(inside(path, master) for master, _ in self.pairs) else path
+
     def to_slave(self, path: str) -> str:
         """Return the slave's path (a root) for a path of the master."""
         for master, slave in self.pairs:
             if inside(path, master):
                 return slave.rstrip("/") + path[len(master.rstrip("/")) :] or "/"
         return path
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenFiles:
+    """The files of a side that a check compares: those that a listing of the roots finds."""
+
+    within: tuple[str, ...] = ()
+    """Roots beside which no file is compared (`-f`); none: all are."""
+    roots: tuple[str, ...] = ()
+    """What was listed. A root inside what is left out is compared nonetheless."""
+    left_out: tuple[str, ...] = ()
+    """Globs of `--exclude`."""
+    path_map: PathMap = PathMap()
+    """The slave's, whose files are compared under the master's paths."""
+
+    @property
+    def are_all(self) -> bool:
+        """Return True if every file is compared under its own path."""
+        return not (self.within or self.left_out or self.path_map.pairs)
+
+
+class ChoosingFiles:
+    """The rule of `ChosenFiles`, for one file after another: it remembers what it has found out of folders."""
+
+    def __init__(self, chosen: ChosenFiles) -> None:
+        self._chosen = chosen
+        self._within, self._roots = _Roots(chosen.within), _Roots(chosen.roots)
+        self._exclusions = Exclusions((), ()).also(chosen.left_out)
+        self._is_hidden = lru_cache(_KNOWN_FOLDERS)(lambda folder: folder != "/" and self._exclusions.hide(folder, 0))
+
+    def path_of(self, path: str, *, is_unlisted: bool = False) -> str | None:
+        """Return the path under which a file is compared; None: it is not.
+
+        `is_unlisted`: it is a folder that could not be listed. Above a root it stays: nobody knows what it holds of the
+        root's.
+        """
+        known = self._chosen.path_map.to_master(path)
+        if known is None or not (self._is_within(known, is_unlisted) and self._is_listed(known, is_unlisted)):
+            return None
+        return known
+
+    def _is_within(self, path: str, is_unlisted: bool) -> bool:
+        return not self._chosen.within or next(self._within.of(path, is_unlisted), None) is not None
+
+    def _is_listed(self, path: str, is_unlisted: bool) -> bool:
+        """Return True unless the listing of each root that a file is in leaves it out."""
+        exclusions = self._exclusions
+        if not self._chosen.left_out or not (exclusions.leave_out(path) or self._is_hidden(posixpath.dirname(path))):
+            return True
+        roots = self._roots.of(path, is_unlisted)
+        return any(not (exclusions.hide(path, depth_of(root)) or exclusions.hide_match(path, root)) for root in roots)
+
+
+class _Roots:
+    """Roots. A path asks thousands of plain ones by its own folders."""
+
+    def __init__(self, roots: Iterable[str]) -> None:
+        self._plain, self._globs = set[str](), list[str]()
+        for root in roots:
+            self._globs.append(root) if is_glob(root) else self._plain.add(root)
+        self._above = {folder: root for root in self._plain for folder in _upward(root) if folder != root}
+
+    def of(self, path: str, is_unlisted: bool) -> Iterator[str]:
+        """Yield the roots that hold a path, or that a folder which could not be listed may hold."""
+        yield from self._plain.intersection(_upward(path))
+        yield from (root for root in self._globs if holds(root, path) or (is_unlisted and is_above(path, root)))
+        if is_unlisted and path in self._above:
+            yield self._above[path]
+
+
+def _upward(path: str) -> Iterator[str]:
+    """Yield a path, and the folders that hold it."""
+    while path not in ("", "/"):
+        yield path
+        path = posixpath.dirname(path)
+    yield "/"
+
+
+_KNOWN_FOLDERS = 1_000
+"""Files follow one another by folder."""

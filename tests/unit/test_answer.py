@@ -1,30 +1,23 @@
-"""Which rows of both sides a check compares: `-f` and `--exclude` of `run -i`."""
+"""Which files of both sides a check compares: `-f`, `--exclude` and `--map-path` of `run -i`."""
 
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from status_tool.runs.answer import _within, _without
 from status_tool.runs.question import Question, SideFacts, question_of
-from status_tool.spark.session import spark_session
+from status_tool.spark.hdfs import files_in_question, rows_in_question
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
 from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.selection import ChoosingFiles, ChosenFiles, PathMap
 from status_tool.vocabulary.states import FileState
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[SparkSession]:
-    with spark_session("local[1]") as spark:
-        yield spark
+UNLISTED = {"length": None, "state": FileState.UNREADABLE}
 
 
 def question(*roots: str, **more: Any) -> Question:
@@ -33,41 +26,48 @@ def question(*roots: str, **more: Any) -> Question:
     return question_of(SideFacts(master), SideFacts(Header("slave", "s", 3, 3)), Scope(), **more)
 
 
-def file_row(path: str | None, **columns: Any) -> Row:
-    return {**dict.fromkeys(STATUS_SCHEMA.names), "kind": "file", "path": path, "length": 1, **columns}
+def table(*rows: Row) -> pa.Table:
+    return pa.Table.from_pylist([{**dict.fromkeys(STATUS_SCHEMA.names), **row} for row in rows], schema=STATUS_SCHEMA)
 
 
-def frame(session: SparkSession, *rows: Row) -> Any:
-    return session.createDataFrame(pa.Table.from_pylist(list(rows), schema=STATUS_SCHEMA))
+def file_row(path: str, **columns: Any) -> Row:
+    return {"kind": "file", "path": path, "length": 1, **columns}
 
 
-def test_a_folder_above_a_path_that_could_not_be_listed_stays(session: SparkSession) -> None:
+def kept(chosen: ChosenFiles, *rows: Row) -> list[str]:
+    """The paths of the rows that are asked about."""
+    found = files_in_question(table(*rows).to_batches(), chosen)
+    return [path for batch in found for path in batch["path"].to_pylist()]
+
+
+def test_a_folder_above_a_path_that_could_not_be_listed_stays() -> None:
     """Nobody knows what it holds of the path; other rows beside the path go."""
-    unlisted = {"length": None, "state": FileState.UNREADABLE}
-    rows = frame(
-        session,
-        file_row("/data/secret", **unlisted),
-        file_row("/data/else", **unlisted),
+    rows = (
+        file_row("/data/secret", **UNLISTED),
+        file_row("/data/else", **UNLISTED),
         file_row("/data/ok/1"),
         file_row("/data/other"),
-        file_row("/data/secret/sub/deep", **unlisted),
-        file_row(None, kind="table"),
+        file_row("/data/secret/sub/deep", **UNLISTED),
     )
     asked = question("/data", hdfs_paths=("/data/ok", "/data/secret/sub"))
-    kept = [(row["kind"], row["path"]) for row in _within(rows, asked).select("kind", "path").collect()]
-    assert kept == [
-        ("file", "/data/secret"),
-        ("file", "/data/ok/1"),
-        ("file", "/data/secret/sub/deep"),
-        ("table", None),
-    ]
+    assert kept(asked.files, *rows) == ["/data/secret", "/data/ok/1", "/data/secret/sub/deep"]
 
 
-def test_thousands_of_paths_are_one_expression(session: SparkSession) -> None:
-    """Spark's planner calls itself for each term of an expression: five hundred were too many for its stack."""
-    rows = frame(session, *(file_row(f"/data/{number}/f") for number in range(4)))
-    asked = question("/data", hdfs_paths=tuple(f"/data/{number}" for number in range(2, 3_000)))
-    assert [row["path"] for row in _within(rows, asked).collect()] == ["/data/2/f", "/data/3/f"]
+@pytest.mark.parametrize(
+    ("path", "above"),
+    [
+        ("/", ["/"]),
+        ("/data", ["/"]),
+        ("/data/a/b", ["/", "/data", "/data/a"]),
+        ("/data/[!_]*/b", ["/", "/data", "/data/a", "/data/ab"]),
+    ],
+)
+def test_folders_above_a_path(path: str, above: list[str]) -> None:
+    """Those beside it cannot hold files of it."""
+    names = ["/", "/data", "/data/a", "/data/ab", "/data/_a", "/other", "/data2", "/\n", "/data\n"]
+    asked = question("/data", hdfs_paths=(path,)).files
+    beside = [name for name in names if kept(asked, file_row(name)) == []]
+    assert [name for name in beside if kept(asked, file_row(name, **UNLISTED))] == [one for one in above if path != "/"]
 
 
 @pytest.mark.parametrize(
@@ -79,44 +79,77 @@ def test_thousands_of_paths_are_one_expression(session: SparkSession) -> None:
         (("/data", "/data/old/x"), ("/data/old",), ["/data/old/x/1", "/data/old/x/a.tmp/1", "/data/new/1"]),
         (("/data/*",), ("old",), ["/data/new/1"]),
         (("/*/old",), ("old",), ["/data/old/x/1", "/data/old/x/a.tmp/1", "/data/old/y", "/data/new/1"]),
+        (("/data",), ("/", "/new"), ["/data/old/x/1", "/data/old/x/a.tmp/1", "/data/old/y", "/data/new/1"]),
     ],
 )
 def test_a_root_inside_what_exclude_leaves_out_is_compared(
-    session: SparkSession, roots: tuple[str, ...], excluded: tuple[str, ...], paths: list[str]
+    roots: tuple[str, ...], excluded: tuple[str, ...], paths: list[str]
 ) -> None:
     """As it is listed: a file that is missing on the slave would not be missed otherwise."""
     names = ["/data/old/x/1", "/data/old/x/a.tmp/1", "/data/old/y", "/data/new/1"]
-    rows = frame(session, *map(file_row, names), file_row(None, kind="table"))
-    kept = [row["path"] for row in _without(rows, question(*roots, excluded=excluded)).select("path").collect()]
-    assert kept == [*paths, None]
+    assert kept(question(*roots, excluded=excluded).files, *map(file_row, names)) == paths
 
 
 @pytest.mark.parametrize(
-    ("root", "kept"),
+    ("root", "folders"),
     [
-        ("/data/old/x", [("/data/old", "unreadable")]),
+        ("/data/old/x", ["/data/old"]),
         ("/data/*/x", []),
-        ("/data/old/*/x", [("/data/old", "unreadable"), ("/data/old/y", "unreadable")]),
+        ("/data/old/*/x", ["/data/old", "/data/old/y"]),
     ],
 )
 def test_a_folder_above_a_root_inside_what_exclude_leaves_out_that_could_not_be_listed_stays(
-    session: SparkSession, root: str, kept: list[tuple[str, str]]
+    root: str, folders: list[str]
 ) -> None:
     """Its row is all that says that the root was never looked at; one that leads to no root goes.
 
     A glob matches nothing that is left out.
     """
-    unlisted = {"length": None, "state": FileState.UNREADABLE}
-    rows = frame(session, *(file_row(path, **unlisted) for path in ("/data/old", "/data/old/y")), file_row("/data/old"))
-    asked = question("/data", root, excluded=("/data/old",))
-    found = _without(rows, asked).select("path", "state").collect()
-    assert [(row["path"], row["state"]) for row in found] == kept
+    asked = question("/data", root, excluded=("/data/old",)).files
+    assert kept(asked, *(file_row(path, **UNLISTED) for path in ("/data/old", "/data/old/y"))) == folders
+    assert kept(asked, file_row("/data/old")) == []
 
 
-def test_a_bracket_is_for_spark_what_it_is_for_the_listing(session: SparkSession) -> None:
-    """Java nests brackets, and knows `&&`."""
+def test_a_bracket_is_what_the_listing_takes_it_for() -> None:
+    """Of `--exclude` and of `-f`; Hadoop's `[^…]`, too."""
     names = ["a", "b", "c", "z", "]", "[", "[!]", "-", "&", "\\", "^", "+", "9", "x]"]
-    rows = frame(session, *(file_row(f"/d/{name}") for name in names))
     for glob in ("[!]", "[!]b]", "[]a]", "[z-a]", "[!z-a]", "[z-a!b]", "[a[]", "[a&&b]", "[\\-]]", "[+-9]", "x[]a]"):
-        kept = [row["path"][3:] for row in _without(rows, question("/d", excluded=(glob,))).select("path").collect()]
-        assert kept == [name for name in names if not fnmatch.fnmatchcase(name, glob)], glob
+        rows = [file_row(f"/d/{name}") for name in names]
+        meant = [f"/d/{name}" for name in names if fnmatch.fnmatchcase(name, glob)]
+        assert kept(question("/d", hdfs_paths=(f"/d/{glob}",)).files, *rows) == meant, glob
+        left = kept(question("/d", excluded=(glob,)).files, *rows)
+        assert left == [row["path"] for row in rows if row["path"] not in meant], glob
+
+
+def test_a_copy_of_a_mapped_tree_counts_only_where_it_is_mapped_to() -> None:
+    """Both ways of `--map-path` agree: a row of the slave stands for the path of the master that leads to it."""
+    paths = PathMap.parse(["/a=/x", "/a/b=/y", "/m=/x/n"])
+    rows = map(file_row, ["/x/1", "/x/b/1", "/y/1", "/x/n/1", "/a/1", "/a/b/1", "/m/1", "/q"])
+    assert kept(ChosenFiles(path_map=paths), *rows) == ["/a/1", "/x/b/1", "/a/b/1", "/m/1", "/q"]
+    assert [paths.to_slave(path) for path in ("/a/1", "/a/b/1", "/m/1")] == ["/x/1", "/y/1", "/x/n/1"]
+
+
+def test_thousands_of_paths() -> None:
+    """Each file asks for its own folders."""
+    asked = question("/data", hdfs_paths=tuple(f"/data/{number}" for number in range(2, 3_000))).files
+    choosing = ChoosingFiles(asked)
+    assert [number for number in range(5) if choosing.path_of(f"/data/{number}/f")] == [2, 3, 4]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_spark_asks_by_the_same_rule(shared_spark: SparkSession) -> None:
+    """Rows that are no files stay as they are, and so do those of a check that asks for all."""
+    names = ["/x/1", "/x/old/1", "/a/1", "/y/1"]
+    rows = table(*map(file_row, names), file_row("/x/sub", **UNLISTED), {"kind": "table", "path": None})
+    frame = shared_spark.createDataFrame(rows)
+    chosen = ChosenFiles(("/a/1", "/a/old", "/a/sub/2"), ("/a",), ("old",), PathMap.parse(["/a=/x"]))
+    found = rows_in_question(frame, chosen).select("kind", "path", "length").collect()
+    assert sorted(map(str, found)) == sorted(
+        [
+            "Row(kind='file', path='/a/1', length=1)",
+            "Row(kind='file', path='/a/sub', length=None)",
+            "Row(kind='table', path=None, length=None)",
+        ]
+    )
+    assert rows_in_question(frame, ChosenFiles(roots=("/a",))) is frame

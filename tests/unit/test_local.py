@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +28,7 @@ from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.scope import Baseline, Scope
-from status_tool.vocabulary.selection import Exclusions, PathMap, glob_regex
+from status_tool.vocabulary.selection import Exclusions, PathMap, holds
 from tests.pair import Result, tool_here
 
 
@@ -311,8 +310,7 @@ def test_the_slaves_roots_for_a_file_of_the_original(
     with open_status(file) as status:
         asked = slave_request(MasterSide(status, status.header), Check(file, Scope(check_hbase=False)))
     assert set(asked.hdfs_paths) == roots
-    holding = [re.compile(glob_regex(root)) for root in asked.hdfs_paths]
-    assert all(any(regex.match(path) for regex in holding) for path in paths)
+    assert all(any(holds(root, path) for root in asked.hdfs_paths) for path in paths)
 
 
 def test_the_path_of_hbases_root_is_an_ordinary_one_on_a_disk(tmp_path: Path) -> None:

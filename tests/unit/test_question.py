@@ -21,7 +21,7 @@ from status_tool.vocabulary.header import BY_OPTION, RECORDED, SKEW_MS, Header
 from status_tool.vocabulary.outcome import HBaseOutcome, NotReplicated, Outcome
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Baseline, Scope
-from status_tool.vocabulary.selection import PathMap
+from status_tool.vocabulary.selection import ChoosingFiles, PathMap
 from status_tool.vocabulary.verdicts import Evidence as Level
 from status_tool.vocabulary.verdicts import Verdict
 from tests.judgement import verify_rows
@@ -186,10 +186,9 @@ def test_what_file_says_nothing_of_is_not_extra(offline: bool, moved: str, path:
     header = replace(MASTER, hdfs_paths=("/data",), hdfs_left_out=("/tmp", "*.tmp", "*.own"))
     slave = SideFacts(replace(SLAVE, hdfs_paths=("/",), hdfs_left_out=("/tmp", "*.own")))
     scope = Scope(check_hbase=False, offline=offline, path_map=PathMap.parse([moved] if moved else []))
-    found = question(facts(peer(), header=header), scope, slave).of_slave
-    inside = not found.path_regexes or any(re.search(one, path) for one in found.path_regexes)
-    assert (inside and not any(re.search(one, path) for one in found.excluded_regexes)) is is_asked
-    assert found.named == ()
+    found = question(facts(peer(), header=header), scope, slave).files_of_slave
+    # The name by which --map-path leads there is another matter.
+    assert (ChoosingFiles(replace(found, path_map=PathMap())).path_of(path) is not None) is is_asked
 
 
 @pytest.mark.parametrize(
@@ -293,8 +292,7 @@ def test_a_path_that_file_does_not_hold_is_absent() -> None:
     """What `-f` names narrows the question, and never lets unknown files pass for checked ones."""
     found = question(facts(peer()), hdfs_paths=("/data/x", "/other"), excluded=("*.tmp",))
     assert (found.master.hdfs_paths, found.master.hdfs_absent) == (("/data/x", "/other"), ("/other",))
-    assert len(found.path_regexes) == 2
-    assert len(found.excluded_regexes) == 1
+    assert (found.files.within, found.files.left_out) == (("/data/x", "/other"), ("*.tmp",))
     limits = found.answered(Outcome(None, None, (), 0)).limits
     assert limits == ("of HDFS only /data/x, /other (-f)", "of HDFS nothing that matches *.tmp (--exclude)")
 
@@ -359,29 +357,6 @@ def test_a_glob_is_not_held_where_what_it_names_may_be_left_out(
     header = replace(MASTER, hdfs_paths=(root,), hdfs_left_out=("/tmp", left_out))
     found = question(facts(peer(), header=header), hdfs_paths=(*held, *unheld))
     assert found.master.hdfs_absent == unheld
-
-
-@pytest.mark.parametrize(
-    ("path", "above"),
-    [
-        ("/", ["/"]),
-        ("/data", ["/"]),
-        ("/data/a/b", ["/", "/data", "/data/a"]),
-        ("/data/[!_]*/b", ["/", "/data", "/data/a", "/data/ab"]),
-    ],
-)
-def test_folders_above_a_path(path: str, above: list[str]) -> None:
-    """One that could not be listed may hold files of the path; those beside it and below cannot."""
-    (regex,) = question(facts(peer()), hdfs_paths=(path,)).above_regexes
-    names = ["/", "/data", "/data/a", "/data/ab", "/data/_a", "/data/a/b", "/data/a/b/c", "/other", "/data2"]
-    names += ["/\n", "/data\n", "/data/a/b\n"]
-    assert [name for name in names if re.match(regex, name)] == above
-
-
-def test_names_with_line_ends_are_within_a_path() -> None:
-    """Java's `.` and Python's leave them out, which are ordinary characters in HDFS."""
-    (regex,) = question(facts(peer()), hdfs_paths=("/data/x",)).path_regexes
-    assert regex.startswith("(?s)")
 
 
 def test_the_outcome_tells_who_was_compared() -> None:

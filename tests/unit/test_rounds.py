@@ -48,12 +48,15 @@ class Rounds:
         self.outcomes, self.done, self.unsettled = iter(outcomes), list[str](), unsettled
         self.lost: list[ConnectionFailed] = []
         monkeypatch.setattr(live_rounds, "snapshot", self.snapshot)
-        monkeypatch.setattr(live_rounds, "read_here", lambda *_: self.done.append("files"))
+        monkeypatch.setattr(live_rounds, "read_here", self.read_here)
         monkeypatch.setattr(live_rounds, "question_in", self.question)
         monkeypatch.setattr(live_rounds, "spark_of", self.spark)
         monkeypatch.setattr(live_rounds, "slave_request", lambda *_: None)
         monkeypatch.setattr(live_rounds.LiveRounds, "_answer", lambda _, *arguments: self.answer(arguments[3]))
         monkeypatch.setattr(time, "sleep", lambda _: None)
+
+    def read_here(self, *_: Any, reads_again: bool) -> None:
+        self.done.append("files, kept" if reads_again else "files")
 
     @contextmanager
     def spark(self, *_: Any, **__: Any) -> Iterator[None]:
@@ -290,5 +293,5 @@ def test_rows_are_compared_beside_spark_only_once_the_slave_is_read_for_good(
     if is_near:
         near.touch()
     seen.run(FixedMaster(FILE, lambda _: None), left_s, RowsAsked(None, every), near)
-    each = ["slave", "question", "files"]
+    each = ["slave", "question", "files, kept"]
     assert seen.done == [*each, *(["rows"] * begins), *(each if left_s else []), "proofs"]

@@ -10,7 +10,7 @@ import sys
 import time
 import venv
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -59,22 +59,25 @@ class Rows(Source):
         yield pa.RecordBatch.from_pylist(self._parts[partition], schema=STATUS_SCHEMA)
 
 
-@pytest.fixture(scope="module")
-def session() -> Iterator[SparkSession]:
-    with spark_session("local[2]") as made:
-        yield made
+@pytest.fixture
+def session(shared_spark: SparkSession) -> SparkSession:
+    return shared_spark
 
 
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside a file"])
 def test_a_live_source_is_read_once_for_check_and_dump(session: SparkSession, tmp_path: Path, beside: bool) -> None:
-    """Beside a file, too, in which this process has put what only it reads: another reading shows a later moment."""
+    """Beside a file, too, in which this process has put what only it reads: another reading shows a later moment.
+
+    Alone as beside a small FILE of the master, else as beside a big one.
+    """
     log, files = tmp_path / "log", tmp_path / "slave-files.parquet"
     slave = load(session, Rows([[*THEIRS, *([] if beside else [FILE])], []], log))
     if beside:
         pq.write_table(pa.Table.from_pylist([FILE], schema=STATUS_SCHEMA), files, store_schema=False)
         slave = slave.unionByName(read_parquet(session, files, tmp_path, "slave"))
     master = load(session, Rows([[*OURS, FILE]], tmp_path / "other"))
-    with closing(Verification(lambda: (master, slave), MASTER, SLAVE, Scope())) as check:
+    check = Verification(lambda: (master, slave), MASTER, SLAVE, Scope(), small=not beside)
+    with nullcontext() if beside else small_query(session), closing(check):
         outcome = check.outcome()
         write_debug(check, tmp_path / "debug")
     assert outcome.verdict is Verdict.COMPLETE, outcome
@@ -107,7 +110,8 @@ def test_a_half_that_is_not_checked_keeps_no_rows_of_an_older_dump(session: Spar
     """They would pass for rows of this check."""
     (tmp_path / "files.jsonl").write_text("{}\n")
     ours, theirs = (frame_of(session, pa.Table.from_pylist(rows, schema=STATUS_SCHEMA)) for rows in (OURS, THEIRS))
-    with closing(Verification(lambda: (ours, theirs), MASTER, SLAVE, Scope(check_hdfs=False))) as check:
+    check = Verification(lambda: (ours, theirs), MASTER, SLAVE, Scope(check_hdfs=False), small=True)
+    with small_query(session), closing(check):
         check.outcome()
         write_debug(check, tmp_path)
     assert (tmp_path / "files.jsonl").read_text() == ""
@@ -193,16 +197,18 @@ def test_an_error_of_a_judging_worker_is_one_line() -> None:
     script = """
 import sys
 from status_tool.cli.main import main
-from status_tool.spark import judge, settings, verify
+from status_tool.runs import file_check
+from status_tool.spark import judge
 def broken(rows, context):
     raise ValueError("two\\nlines")
     yield
-settings.SMALL_BYTES, verify.FEW_IN_DOUBT, judge.judge_regions = 0, -1, broken
+file_check.small_file, judge.judge_regions = lambda _: None, broken  # else this process would judge
 sys.exit(main(["run", "-q", "-i", *sys.argv[1:]]))
 """
     sample = REPOSITORY / "sample_status" / "gap"
     files = [str(sample / "master.status"), "--slave-status", str(sample / "slave.status")]
-    done = subprocess.run([sys.executable, "-c", script, *files], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", script, *files, "--only", "hbase", "--spark-master", "local[1]"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     said = "status-tool: unexpected ValueError: two lines; this is a bug in status-tool (STATUS_TOOL_TRACEBACK=1"
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done
     assert done.stderr.startswith(said), done
@@ -269,16 +275,26 @@ def test_a_file_that_cannot_be_read_is_no_empty_one(session: SparkSession, tmp_p
 
 @pytest.mark.slow
 def test_a_fresh_session_prints_nothing_and_a_bad_one_says_why() -> None:
-    code = (
-        "from status_tool.spark.session import spark_session\n"
-        "from status_tool.errors import StatusToolError\n"
-        "try:\n"
-        "    with spark_session('nonsense'): pass\n"
-        "except StatusToolError as error: said = str(error)\n"
-        "with spark_session('local[1]') as session: assert session.range(2).count() == 2\n"
-        "assert said.startswith('Spark cannot start: Master must'), said\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=900, check=False)
+    """Nor is anything printed once the JVM has been ended: Py4J goes on telling it what Python has collected."""
+    script = """
+from contextlib import suppress
+from status_tool.errors import StatusToolError
+from status_tool.spark import jvm
+from status_tool.spark.session import spark_session
+try:
+    with spark_session("nonsense"): pass
+except StatusToolError as error: said = str(error)
+with spark_session("local[1]") as session:
+    client, frame = session.sparkContext._gateway._gateway_client, session.range(3)
+    assert frame.count() == 3
+jvm.end()
+client.garbage_collect_object(frame._jdf._target_id, False)
+with suppress(Exception):
+    client.send_command("as if it was under way")
+assert said.startswith("Spark cannot start: Master must"), said
+"""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY, timeout=900, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
@@ -294,53 +310,46 @@ def test_no_java(home: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
         pass
 
 
+CHECKS = """
+import contextlib, io, json, sys
+from status_tool.cli.main import main
+check, ends = sys.argv[2:], []
+for options in json.loads(sys.argv[1]):
+    streams = stdout, stderr = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
+        exit_code = main([*check, *options])
+    ends.append((exit_code, *(one.getvalue() for one in streams)))
+print(json.dumps(ends))
+"""
+"""Prints how a check ends with each of the options."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--only", "hbase"],
-        [],
-        ["--only", "hbase", "--report", "page.html"],
-        ["--only", "hbase", "-d", "--debug-dir", "dump"],
-        ["--only", "hbase", "--missing", "missing.jsonl"],
-        ["--only", "hbase", "--spark-master", "local[1]"],
-        ["--only", "hbase", "--spark-conf", "spark.app.name=mine"],
-    ],
-)
-def test_only_a_small_check_of_regions_alone_needs_no_java(options: list[str], tmp_path: Path) -> None:
+def test_a_small_check_needs_no_java(tmp_path: Path) -> None:
     """An option that asks for Spark, or for what Spark makes, is obeyed."""
     sample = REPOSITORY / "sample_status" / "gap"
-    command = ["-i", f"{sample}/master.status", "--slave-status", f"{sample}/slave.status", *options]
+    check = ["run", "-q", "-i", f"{sample}/master.status", "--slave-status", f"{sample}/slave.status"]
+    (tmp_path / "paths").write_text("/data\n")
+    ordinary = [[], ["--only", "hbase"], ["-f", "paths", "--exclude", "*.tmp", "--map-path", "/data=/data"]]
+    asking = [
+        ["--report", "page.html"],
+        ["-d", "--debug-dir", "dump"],
+        ["--missing", "missing.jsonl"],
+        ["--spark-master", "local[1]"],
+        ["--spark-conf", "spark.app.name=mine"],
+    ]
     environment = {name: value for name, value in os.environ.items() if name != "SPARK_HOME"}
     done = subprocess.run(
-        [sys.executable, "-m", "status_tool", "run", "-q", *command],
+        [sys.executable, "-c", CHECKS, json.dumps([*ordinary, *asking]), *check],
         capture_output=True,
         text=True,
         cwd=tmp_path,
         env=environment | {"JAVA_HOME": "/nowhere"},
-        check=False,
+        check=True,
     )
-    said = (done.returncode, done.stdout.splitlines()[-1:], done.stderr.partition(",")[0])
-    if options == ["--only", "hbase"]:
-        assert said == (1, ["HBase Replication is NOT complete."], "")
-    else:
-        assert said == (2, [], "status-tool: JAVA_HOME is /nowhere")
-
-
-@pytest.mark.slow
-def test_a_jvm_that_is_ended_is_not_missed() -> None:
-    """Py4J goes on telling it what Python has collected, and nothing is printed of that."""
-    script = """
-from contextlib import suppress
-from status_tool.spark import jvm
-from status_tool.spark.session import spark_session
-with spark_session("local[1]") as session:
-    client, frame = session.sparkContext._gateway._gateway_client, session.range(3)
-    assert frame.count() == 3
-jvm.end()
-client.garbage_collect_object(frame._jdf._target_id, False)
-with suppress(Exception):
-    client.send_command("as if it was under way")
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=REPOSITORY, check=False)
-    assert (done.returncode, done.stderr) == (0, ""), done
+    ends = json.loads(done.stdout)
+    for options, (code, stdout, stderr) in zip(ordinary, ends[: len(ordinary)], strict=True):
+        assert (code, "HBase Replication is NOT complete." in stdout, stderr) == (1, True, ""), options
+    for options, (code, stdout, stderr) in zip(asking, ends[len(ordinary) :], strict=True):
+        assert (code, stdout) == (2, ""), options
+        assert stderr.startswith("status-tool: JAVA_HOME is /nowhere,"), options

@@ -113,7 +113,7 @@ def test_a_signal_while_loading_ends_the_jvm_that_has_been_started(tmp_path: Pat
     (site / "sitecustomize.py").write_text(SLOW_IMPORT.format(reached=str(reached), module="pyarrow"))
     command = [sys.executable, "-m", "status_tool", "run", "-i", str(SAMPLE / "master.status")]
     process = subprocess.Popen(
-        [*command, "--slave-status", str(SAMPLE / "slave.status")],
+        [*command, "--slave-status", str(SAMPLE / "slave.status"), "--report", str(tmp_path / "page.html")],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -137,7 +137,7 @@ def test_an_error_before_spark_is_needed_ends_it(tmp_path: Path) -> None:
     temporary.mkdir()
     file.write_bytes(b"no status file")
     done = subprocess.run(
-        [sys.executable, "-m", "status_tool", "run", "-i", str(file), "--slave-status", str(file)],
+        [sys.executable, "-m", "status_tool", "run", "-i", str(file), "--slave-status", str(file), "-d"],
         capture_output=True,
         text=True,
         timeout=120,

@@ -46,7 +46,7 @@ from status_tool.watch.history import KEPT_MS, CheckRound, History
 from status_tool.watch.http_pages import HttpPages, Pages
 from status_tool.watch.rounds import JITTER, Rhythm, document_of, line_of, rounds
 from tests.lab.waiting import wait_until
-from tests.pair import REPOSITORY
+from tests.pair import REPOSITORY, tool_here
 from tests.unit.test_report import HBASE, OUTCOME, printed
 from tests.unit.test_webhook import Receiver
 
@@ -400,6 +400,13 @@ def test_what_does_not_fit_is_refused(
     assert error.count("\n") == 1
 
 
+@pytest.fixture
+def no_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide that of other tests."""
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+
+
+@pytest.mark.usefixtures("no_session")
 def test_the_first_file_decides_for_which_size_sparks_jvm_is_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -428,6 +435,7 @@ def test_a_session_that_was_there_before_stays(tmp_path: Path, monkeypatch: pyte
     assert ended == []
 
 
+@pytest.mark.usefixtures("no_session")
 def test_a_session_that_stops_late_does_not_end_the_next_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its JVM answered no more, and the next round has begun another one."""
     answers, stopped = threading.Event(), list[int]()
@@ -684,6 +692,12 @@ def line(process: subprocess.Popen[str]) -> dict[str, Any]:
     return found
 
 
+def line_with(process: subprocess.Popen[str], verdict: str) -> dict[str, Any]:
+    """The next round; empty: it ended with another verdict, or with none."""
+    found = line(process)
+    return found if found["verdict"] == verdict else {}
+
+
 def replaced(folder: Path, sample: str) -> None:
     """As `run -m -o` does it: by a rename."""
     for side in ("slave", "master"):
@@ -704,7 +718,7 @@ def test_a_day_of_watching(folder: Path) -> None:
     """FILE is replaced, damaged and back; the JVM is killed; one session otherwise; then SIGTERM."""
     history, report, metrics = folder / "history", folder / "report.html", folder / "m.prom"
     outputs = ["--history", str(history), "--report", str(report), "--metrics", str(metrics), "--listen", "0"]
-    process = started(folder, *outputs)
+    process = started(folder, *outputs, "--only", "hbase", "--spark-master", "local[1]")
     try:
         first, second = line(process), line(process)
         assert [one["verdict"] for one in (first, second)] == ["complete", "complete"]
@@ -712,9 +726,8 @@ def test_a_day_of_watching(folder: Path) -> None:
         spark = jvms(process)
         assert len(spark) == 1
         replaced(folder, "gap")
-        wait_until(lambda: line(process)["verdict"] == "incomplete", 120, "the other FILE to be checked")
-        again = line(process)
-        assert (again["exit_code"], list(again["tables_at_fault"])) == (1, ["orders"])
+        gap = wait_until(lambda: line_with(process, "incomplete"), 120, "the other FILE to be checked")
+        assert (gap["exit_code"], list(gap["tables_at_fault"])) == (1, ["orders"])
         assert "How it moved" in report.read_text()
         assert "status_tool_up" in metrics.read_text()
 
@@ -722,12 +735,12 @@ def test_a_day_of_watching(folder: Path) -> None:
         wait_until(lambda: line(process)["exit_code"] == 2, 120, "the damaged FILE to be refused")
         assert "status_tool_up{" in metrics.read_text()
         replaced(folder, "complete")
-        wait_until(lambda: line(process)["verdict"] == "complete", 120, "the FILE to be checked again")
+        wait_until(lambda: line_with(process, "complete"), 120, "the FILE to be checked again")
         assert jvms(process) == spark, "one session"
 
         for pid in spark:
             os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: line(process)["verdict"] == "complete" and jvms(process) - spark, 120, "another JVM")
+        wait_until(lambda: line_with(process, "complete") and jvms(process) - spark, 120, "another JVM")
         process.send_signal(signal.SIGTERM)
         _, error = process.communicate(timeout=60)
     finally:
@@ -770,6 +783,7 @@ for kind in (ClientServerConnection, GatewayConnection):
 def test_a_signal_while_spark_is_asked(tmp_path: Path, folder: Path, number: signal.Signals, count: int) -> None:
     """When its session starts, and when it checks; nothing of it is left."""
     files = ["-i", str(folder / "master.status"), "--slave-status", str(folder / "slave.status")]
+    files += ["--report", str(tmp_path / "page.html")]
     done = ended(tmp_path / "hitting", IN_JVM.format(number=int(number), count=count), number, ["watch", *files])
     assert done.stdout == ""
 
@@ -798,12 +812,27 @@ def test_a_signal_while_the_jvm_starts(
 ) -> None:
     """Nobody waits for it, and nothing of it is left."""
     files = ["-i", str(folder / "master.status"), "--slave-status", str(folder / "slave.status")]
+    files += ["--report", str(tmp_path / "page.html")]
     code = JVM_BEGINS.format(number=int(number))
     assert ended(tmp_path / "hitting", code, number, [*command, *files]).stdout == ""
 
 
 @pytest.mark.slow
+def test_a_watch_of_a_small_file_needs_no_java(folder: Path) -> None:
+    """It holds no JVM for months that no round asks."""
+    files = ["-i", str(folder / "master.status"), "--slave-status", str(folder / "slave.status")]
+    done = subprocess.run(
+        [sys.executable, "-m", "status_tool", "watch", "--rounds", "1", *files],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"JAVA_HOME": "/nowhere"},
+    )
+    assert (done.returncode, done.stdout.count("\n"), done.stderr) == (0, 1, "")
+
+
+@pytest.mark.slow
 @pytest.mark.spark
+@pytest.mark.usefixtures("warm_spark")
 def test_a_number_of_rounds_and_the_last_ones_exit_code(folder: Path) -> None:
     """For cron, and with the newest file of a folder in which others arrive."""
     arriving = folder / "arriving"
@@ -812,12 +841,10 @@ def test_a_number_of_rounds_and_the_last_ones_exit_code(folder: Path) -> None:
     slave = ["--slave-status", str(SAMPLES / "gap" / "slave.status")]
     receiver = Receiver(503)
     options = ["--from", str(arriving), "--rounds", "2", "--every", "1", "--json", "--webhook", receiver.url, *slave]
-    done = subprocess.run(
-        [sys.executable, "-m", "status_tool", "watch", *options], capture_output=True, text=True, timeout=900
-    )
+    done = tool_here("watch", *options)
     receiver.server.shutdown()
     receiver.server.server_close()
-    assert done.returncode == 1, done.stderr
+    assert done.exit_code == 1, done
     printed_lines = [json.loads(text) for text in done.stdout.splitlines()]
     assert [one["data"] for one in receiver.events[1:]] == printed_lines
     assert receiver.events[0] == receiver.events[1], "refused once, sent again"
