@@ -60,9 +60,12 @@ def run_here(*arguments: str | Path, conf: Cluster | Path) -> Result:
 
 @contextlib.contextmanager
 def a_secure_pair() -> Iterator[SecurePair]:
-    """Two clusters that last as long as the context."""
+    """Two clusters that last as long as the context; the tool may read their WALs."""
     with Lab(secure=True) as lab:
-        yield _started(lab)
+        started = _started(lab)
+        for cluster in (started.pair.master, started.pair.slave):
+            let_read_wals(cluster, TOOL_USER)
+        yield started
 
 
 def _started(lab: Lab) -> SecurePair:

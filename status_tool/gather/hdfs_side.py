@@ -18,12 +18,13 @@ from status_tool.clients.hdfscli import Refused
 from status_tool.clients.java import hadoop_class_path
 from status_tool.clients.mount_table import Mounts, mounts_below
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
-from status_tool.errors import ConfigurationError, StatusToolError
+from status_tool.errors import ConfigurationError, ConnectionFailed, StatusToolError
 from status_tool.rules.sides import UNKNOWN_POOL
 from status_tool.sources.hdfs_files import (
     LOOK_PAGES,
     NO_POOL,
     client_for,
+    endpoint_at,
     endpoint_of,
     expand,
     is_large,
@@ -47,6 +48,19 @@ _WEB_ONLY = "--hdfs-client native goes by the site files' RPC addresses, not by 
 def exclusions_of(settings: Settings, exclude: Sequence[str]) -> Exclusions:
     """Return what a listing leaves out: HBase's root, temporary files, and what `--exclude` names."""
     return Exclusions((*TEMPORARY_FOLDERS, *settings.hbase_folders)).also(exclude)
+
+
+def own_endpoint(settings: Settings, urls: Sequence[str]) -> HdfsEndpoint:
+    """Return the endpoint by which HBase's own files and the trackers' are read. Raises `ConfigurationError`.
+
+    By one token of the run: for each file that a ticket opens the NameNode issues another one
+    (`NamenodeWebHdfsMethods.redirectURI`), keeps it for a day, and nobody cancels it.
+    """
+    endpoint = endpoint_at(settings, urls)
+    if settings.is_hadoop_kerberized:
+        with suppress(ConnectionFailed):  # where the NameNode gives none, the ticket has to do
+            return delegated(endpoint)
+    return endpoint
 
 
 def files_endpoint(

@@ -12,8 +12,8 @@ from status_tool.clients.config import Settings
 from status_tool.clients.thrift import scan
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import ConfigurationError, ConnectionFailed
+from status_tool.gather.hdfs_side import own_endpoint
 from status_tool.sources import codec
-from status_tool.sources.hdfs_files import endpoint_at
 from status_tool.sources.replication_queues import Queue, Queues, Wal, read_queues
 from status_tool.sources.state_table import now_ms
 from status_tool.sources.wals import Extent, WalFolder, Writer
@@ -140,7 +140,7 @@ def _folder(settings: Settings) -> tuple[WalFolder | None, str | None]:
         return None, "hbase.rootdir is in no site file"
     root = settings.site.get("hbase.wal.dir") or settings.hbase_root
     try:
-        return WalFolder(endpoint_at(settings, settings.wal_webhdfs()), plain_path(root)), None
+        return WalFolder(own_endpoint(settings, settings.wal_webhdfs()), plain_path(root)), None
     except ConfigurationError as error:
         return None, str(error)
 

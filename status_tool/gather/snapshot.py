@@ -20,7 +20,14 @@ from status_tool.clients.thrift import Cells
 from status_tool.clients.webhdfs import Load, WebHdfs
 from status_tool.clients.zookeeper import ZooKeeper, content, parse_cluster_key, peer_cluster_id
 from status_tool.errors import ConfigurationError, ConnectionFailed, UsageError
-from status_tool.gather.hdfs_side import exclusions_of, files_endpoint, identity_of, mounts_that_lead, paths_of
+from status_tool.gather.hdfs_side import (
+    exclusions_of,
+    files_endpoint,
+    identity_of,
+    mounts_that_lead,
+    own_endpoint,
+    paths_of,
+)
 from status_tool.gather.measured_queues import measure, queue_rows
 from status_tool.gather.queue_backlog import has_lengths, has_same_queues, has_shipped_wals, why_not_shipped
 from status_tool.printable import counted
@@ -36,7 +43,7 @@ from status_tool.rules.witnessed import covered_since
 from status_tool.sources import codec, meta
 from status_tool.sources.arrivals import Mark, WitnessSource
 from status_tool.sources.crc import Layout
-from status_tool.sources.hdfs_files import HdfsSource, endpoint_at
+from status_tool.sources.hdfs_files import HdfsSource
 from status_tool.sources.interface import Source
 from status_tool.sources.local import LocalSource
 from status_tool.sources.spool import read_spool
@@ -574,7 +581,7 @@ def _tables(settings: Settings, zookeeper: ZooKeeper, tables: Sequence[str]) -> 
     root = settings.hbase_root
     if root is None:
         raise ConfigurationError("hbase.rootdir is in no site file, and the tables' descriptors lie there")
-    endpoint = endpoint_at(settings, settings.root_webhdfs())
+    endpoint = own_endpoint(settings, settings.root_webhdfs())
     yield from _with_openings(settings, list(table_rows(endpoint, plain_path(root), tables)))
     for table in tables:
         znode = zookeeper.read("table", table)
@@ -778,7 +785,7 @@ def _spooled(settings: Settings, cluster_id: str, flushed: Collection[int]) -> S
     if folder is None:
         return ()
     try:
-        endpoint = endpoint_at(settings, settings.spool_webhdfs())
+        endpoint = own_endpoint(settings, settings.spool_webhdfs())
     except ConfigurationError:
         # What the spool alone has is missing then. A stopped server's last heads lie there with its row, so that it
         # counts as crashed; segments of a slave look like a gap. Only writes of a slave's own clients stay unseen

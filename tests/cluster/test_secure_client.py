@@ -115,9 +115,7 @@ def kerberos() -> None:
 
 @pytest.fixture(scope="module")
 def secured(kerberos: None, secure_pair: SecurePair, tmp_path_factory: pytest.TempPathFactory) -> Secured:
-    """The pair; what runs the tool names its realm. The tool may not read WALs yet: a NameNode gives out a token of its
-    own for each file that is opened by a ticket.
-    """
+    """The pair; what runs the tool names its realm."""
     return Secured(secure_pair, tmp_path_factory.mktemp("temporary"))
 
 

@@ -18,7 +18,7 @@ from status_tool.clients.hdfscli import reason, refused
 from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
 from status_tool.errors import ConnectionFailed
-from status_tool.gather.hdfs_side import files_endpoint
+from status_tool.gather.hdfs_side import files_endpoint, own_endpoint
 from status_tool.vocabulary.selection import Exclusions
 from tests.http_server import Answer, serve, url_of
 from tests.unit.test_hdfscli import TakesTicket, kerberos  # noqa: F401  a fixture
@@ -187,3 +187,15 @@ def test_by_the_site_files(namenode: NameNode, authentication: str) -> None:
         assert bool(found.token) == (authentication == "kerberos")
     assert namenode.cancelled == (authentication == "kerberos")
     assert not delegation_tokens._TOKENS._held
+
+
+def test_hbases_own_files_are_read_by_one_token_or_by_the_ticket(namenode: NameNode) -> None:
+    """For each file that a ticket opens, a NameNode keeps a token of its own for a day."""
+    settings = Settings(SiteConfig({"hadoop.security.authentication": "kerberos"}))
+    with no_token_left():
+        found = [own_endpoint(settings, namenode.endpoint.urls) for _ in range(2)]
+        assert [one.token for one in found] == [TOKEN, TOKEN]
+    assert namenode.operations == ["GETDELEGATIONTOKEN", "RENEWDELEGATIONTOKEN", "CANCELDELEGATIONTOKEN"]
+    namenode.http.shutdown()
+    namenode.http.server_close()
+    assert own_endpoint(settings, namenode.endpoint.urls).token == ""
