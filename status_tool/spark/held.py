@@ -18,6 +18,8 @@ from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
 from status_tool.vocabulary.selection import ChosenFiles
 
+MOST_ROWS = 50_000
+"""Up to so many rows are held: some 50 MB."""
 _NOT_ASKED = frozenset({"path", "checksum", "crc32c", "algorithm", "block_size"})
 
 
@@ -61,7 +63,8 @@ class HeldRows:
 
 def small_file(file: StatusFile) -> pa.Table | None:
     """Return all rows of a small file; None if it is not small. Raises `StatusFileError`."""
-    if not is_small(file.parquet_path):
+    # Rows that are alike take hardly a byte of the file.
+    if not is_small(file.parquet_path) or sum(file.counts.values()) > MOST_ROWS:
         return None
     batches = list(file.rows())
     return pa.Table.from_batches(batches, batches[0].schema if batches else STATUS_SCHEMA)

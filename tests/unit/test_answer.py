@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,10 @@ from pyspark.sql import SparkSession
 
 from status_tool.runs.question import Question, SideFacts, question_of
 from status_tool.spark.hdfs import files_in_question, rows_in_question
+from status_tool.spark.held import small_file
+from status_tool.spark.settings import SMALL_BYTES
+from status_tool.status_file.reader import open_status
+from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
 from status_tool.vocabulary.scope import Scope
@@ -134,6 +139,18 @@ def test_thousands_of_paths() -> None:
     asked = question("/data", hdfs_paths=tuple(f"/data/{number}" for number in range(2, 3_000))).files
     choosing = ChoosingFiles(asked)
     assert [number for number in range(5) if choosing.path_of(f"/data/{number}/f")] == [2, 3, 4]
+
+
+def test_a_file_of_many_rows_is_not_held_however_small_it_is(tmp_path: Path) -> None:
+    """Rows that are alike take hardly a byte."""
+    batch = table(*[file_row("/data/f")] * 10_000).to_batches()[0]
+    for count, is_held in ((5, True), (6, False)):
+        with StatusWriter(tmp_path / "f", Header("master", "m", 2, 1, half="hdfs")) as writer:
+            for _ in range(count):
+                writer.write(batch)
+        with open_status(tmp_path / "f") as file:
+            assert (small_file(file) is not None) is is_held
+    assert (tmp_path / "f").stat().st_size < SMALL_BYTES
 
 
 @pytest.mark.spark
