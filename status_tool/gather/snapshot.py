@@ -274,10 +274,13 @@ class _Settled:
     state: StateTable
     zookeeper: ZooKeeper
     barrier: Barrier
+    spooled: Spooled
     small: Descriptors
     servers: Sequence[NewRow]
     regions: PackedRows
     """Where they are."""
+    status_table: str
+    """The table of published status files; empty: there is none."""
 
     @property
     def read_by_ms(self) -> int:
@@ -297,33 +300,47 @@ def _hbase(
         deadline = max(deadline, time.monotonic() + min(request.wait_s, LEAST_SETTLE_S))
     barrier = state.put_barrier()
     say("waiting until every region server has flushed past the barrier")
-    own_role = ROLES[request.side]
     spool = partial(_spooled, settings, gathered.header.cluster_id)
-    while True:
-        live, spooled, small = _settled_rows(state, zookeeper, barrier, own_role, deadline, spool)
-        say("reading tables and regions")
-        # The regions come after the echoes: one that a server gives away now was in its custody at the barrier.
-        regions, is_settled = _hosted_regions(settings, request, zookeeper, live, deadline)
-        if is_settled:
-            break
-    servers = server_rows(small, own_role, live)
-    status_table = own_status_table(settings.state_table, _families_of(small))
-    if status_table:
-        only = dataclasses.replace(request.only, own=request.only.own | {status_table})
-        request = dataclasses.replace(request, only=only)
+    settled = _settled(settings, request, state, zookeeper, barrier, deadline, spool, say)
+    small = settled.small
     header = dataclasses.replace(
         gathered.header,
         barrier_issued_ms=barrier.issued_ms,
         cut_ms=barrier.issued_ms,
-        status_table=status_table,
+        status_table=settled.status_table,
         state_back_ms=small.back_ms,
         state_since_ms=small.since_ms,
     )
-    source = StateTableSource(
-        endpoint, settings.state_table, TYPES[request.side], small.generation, request.only, spooled
-    )
+    only, types = settled.request.only, TYPES[request.side]
+    source = StateTableSource(endpoint, settings.state_table, types, small.generation, only, settled.spooled)
     half = _master_half if request.side == MASTER else _slave_half
-    return half(_Settled(settings, request, state, zookeeper, barrier, small, servers, regions), header, source)
+    return half(settled, header, source)
+
+
+def _settled(
+    settings: Settings,
+    request: Request,
+    state: StateTable,
+    zookeeper: ZooKeeper,
+    barrier: Barrier,
+    deadline: float,
+    spool: Callable[[set[int]], Spooled],
+    say: Callable[[str], None],
+) -> _Settled:
+    role = ROLES[request.side]
+    while True:
+        live, spooled, small = _settled_rows(state, zookeeper, barrier, role, deadline, spool)
+        status_table = own_status_table(settings.state_table, _families_of(small))
+        own = request.only.own | ({status_table} if status_table else set())
+        request = dataclasses.replace(request, only=dataclasses.replace(request.only, own=own))
+        say("reading tables and regions")
+        # The regions come after the echoes: one that a server gives away now was in its custody at the barrier.
+        regions, is_settled = _hosted_regions(settings, request, zookeeper, live, deadline)
+        if is_settled:
+            servers = server_rows(small, role, live)
+            return _Settled(
+                settings, request, state, zookeeper, barrier, spooled, small, servers, regions, status_table
+            )
 
 
 def _master_half(settled: _Settled, header: Header, source: StateTableSource) -> Snapshot:

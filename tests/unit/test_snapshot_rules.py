@@ -508,6 +508,8 @@ def test_a_master_has_the_tables_that_are_asked_for_with_what_bypassed_the_wal_a
     cluster.described |= {"other": "f", status_table_of(STATE): PUBLISHED_FAMILY}
     cluster.put(b"nt", {TableEventRow.SKIPPED_MS: int64(6), TableEventRow.ARRIVED_MS: int64(5)})
     cluster.put(b"pt", {PrunedRow.WRITTEN_MS + bytes(16): int64(4)})
+    for table in ("t", status_table_of(STATE)):
+        cluster.host(table)
     for asked, told in (([], ["other", "t"]), (["t"], ["t"])):
         cluster.before["sync"] = lambda: cluster.echo(OLD, OTHER)
         found = gathered(cluster, only=TableFilter.of(asked, []))
@@ -515,6 +517,7 @@ def test_a_master_has_the_tables_that_are_asked_for_with_what_bypassed_the_wal_a
         assert sorted(tables) == told
         assert tables["t"] == {"families": {"f": {"scope": 1}}, "skipped_ms": 6, "pruned": [["00" * 16, 4]]}
         assert found.header.status_table == status_table_of(STATE)
+        assert list(found.regions.rows("table")) == [{"table": "t"}]
 
 
 def test_rows_that_are_many_are_held_against_what_was_read_before_them(cluster: Cluster) -> None:
