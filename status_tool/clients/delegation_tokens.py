@@ -1,7 +1,8 @@
 """Delegation tokens of WebHDFS: by them Spark's executors, which have no tickets, read as the user of this process.
 
-A token is got by the driver's ticket, renewed while a run lasts and cancelled at its end, however that ends. Whoever
-has it is that user to HDFS: it goes to executors with the endpoint, and nowhere else.
+So does this process: for each file that a ticket opens, a NameNode issues a token of its own. A token is got by the
+ticket, renewed while a run lasts and cancelled at its end, however that ends. Whoever has it is that user to HDFS: it
+goes to executors with the endpoint, and nowhere else.
 """
 
 from __future__ import annotations
@@ -28,7 +29,11 @@ class _Held:
 
     endpoint: HdfsEndpoint
     """Endpoint without the token: by the ticket."""
-    token: str
+    delegated: HdfsEndpoint
+    """With the token, the NameNode that was active when it gave it first.
+
+    Others may lag (`WebHdfs`), and a NameNode that asks for a ticket for /jmx tells nobody with a token.
+    """
     until: float
 
     @property
@@ -46,22 +51,20 @@ class _Tokens:
         self._over.set()
         self.runs = 0
 
-    def of(self, endpoint: HdfsEndpoint) -> str:
-        """Return the token for an endpoint, and get one at first; empty if the NameNode gives none."""
+    def of(self, endpoint: HdfsEndpoint) -> HdfsEndpoint:
+        """Return an endpoint with its token, and get one at first; without, if the NameNode gives none."""
         with self._lock:
             held = self._held.get(endpoint)
             if held is None or held.is_worthless:
-                client = _client(endpoint)
-                token = client.new_token()
-                if not token:
-                    return ""
-                # As Hadoop does it: a first renewal tells until when the token is good.
-                held = self._held[endpoint] = _Held(endpoint, token, client.renew_token(token))
+                held = _new(endpoint)
+                if held is None:
+                    return endpoint
+                self._held[endpoint] = held
                 if self._over.is_set():
                     # The event of before has ended the thread that renewed tokens which are cancelled by now.
                     self._over = threading.Event()
                     threading.Thread(target=self._renew, args=(self._over,), name="hdfs-tokens", daemon=True).start()
-            return held.token
+            return held.delegated
 
     def cancel_all(self) -> None:
         """Cancel all tokens. If a NameNode does not answer, its tokens expire a day after their last renewal."""
@@ -71,7 +74,7 @@ class _Tokens:
         # Outside the lock: a NameNode that does not answer must not block threads that want a token.
         for one in held:
             with suppress(StatusToolError, Refused):
-                _client(one.endpoint).cancel_token(one.token)
+                _client(one.endpoint).cancel_token(one.delegated.token)
 
     def _renew(self, over: threading.Event) -> None:
         while not over.wait(self._pause_s()):
@@ -80,7 +83,7 @@ class _Tokens:
             for one in held:
                 # The next turn tries again. A token that has run out shows where it is used (`TokenNameNode`).
                 with suppress(StatusToolError, Refused):
-                    one.until = _client(one.endpoint).renew_token(one.token)
+                    one.until = _client(one.endpoint).renew_token(one.delegated.token)
 
     def _pause_s(self) -> float:
         with self._lock:
@@ -93,12 +96,12 @@ _TOKENS = _Tokens()
 
 
 def delegated(endpoint: HdfsEndpoint) -> HdfsEndpoint:
-    """Return the endpoint with a delegation token, got with this process's ticket. Call it inside `no_token_left`.
+    """Return the endpoint with a delegation token, got with this process's ticket.
 
-    Raises `ConnectionFailed`.
+    It is cancelled at the end of `no_token_left`, outside of it when this process ends. Raises `ConnectionFailed`.
     """
     try:
-        return replace(endpoint, token=_TOKENS.of(endpoint))
+        return _TOKENS.of(endpoint)
     except Refused as refusal:
         raise ConnectionFailed(f"HDFS at {endpoint} gives no delegation token: {refusal}") from None
 
@@ -119,6 +122,22 @@ def no_token_left() -> Iterator[None]:
 
 
 atexit.register(_TOKENS.cancel_all)
+
+
+def _new(endpoint: HdfsEndpoint) -> _Held | None:
+    client = _client(endpoint)
+    token, active = client.new_token(), client.active
+    if not token:
+        return None
+    try:
+        # As Hadoop does it: a first renewal tells until when the token is good.
+        until = client.renew_token(token)
+    except (StatusToolError, Refused):
+        with suppress(StatusToolError, Refused):
+            client.cancel_token(token)
+        raise
+    urls = (*endpoint.urls[active:], *endpoint.urls[:active])
+    return _Held(endpoint, replace(endpoint, urls=urls, token=token), until)
 
 
 def _client(endpoint: HdfsEndpoint) -> WebHdfs:

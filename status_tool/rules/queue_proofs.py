@@ -403,7 +403,7 @@ def _loads_from_ms(state: _State, spans: Sequence[Span], slave_since_ms: int | N
     if own_shipping(state.peer) or state.peer.get("drops_loads") or None in _times(state.peer):
         return None
     created_ms, modified_ms = _times(state.peer)
-    in_force_ms = earliest(modified_ms, in_force_since(spans, state.peer))
+    in_force_ms = earliest(modified_ms + REFRESHED_MS, in_force_since(spans, state.peer))
     # No queue shows a load from before any of these: it was not recorded, left out by the peer, or shipped elsewhere.
     # A server that has yet to learn of a new peer records none for it.
     return int(max(refs["since_ms"], created_ms + REFRESHED_MS, in_force_ms, slave_since_ms or 0)) + SKEW_MS

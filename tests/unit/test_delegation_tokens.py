@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, urlsplit
 
@@ -25,6 +26,7 @@ from tests.unit.test_hdfscli import TakesTicket, kerberos  # noqa: F401  a fixtu
 
 TICKET, TOKEN = "Negotiate abc", "planted-secret"
 DAY_S = 86400.0
+STANDBY = json.dumps({"RemoteException": {"exception": "StandbyException", "message": "standby"}}).encode()
 
 
 class NameNode:
@@ -34,7 +36,7 @@ class NameNode:
         self.operations: list[str] = []
         self.cancelled = False
         self.good_for_s = DAY_S
-        self.gives = True
+        self.gives, self.renews = True, True
         namenode = self
 
         def answer(request: BaseHTTPRequestHandler) -> Answer:
@@ -62,6 +64,8 @@ class NameNode:
             return 200, json.dumps({"Token": {"urlString": TOKEN} if self.gives else None}).encode()
         if operation == "RENEWDELEGATIONTOKEN":
             assert query["token"] == TOKEN
+            if not self.renews:
+                return 403, STANDBY.replace(b"StandbyException", b"AccessControlException")
             return 200, json.dumps({"long": int((time.time() + self.good_for_s) * 1000)}).encode()
         if operation == "CANCELDELEGATIONTOKEN":
             self.cancelled = query["token"] == TOKEN
@@ -174,6 +178,27 @@ def test_where_there_is_none(namenode: NameNode) -> None:
     with no_token_left():
         assert delegated(namenode.endpoint) == namenode.endpoint
     assert namenode.operations == ["GETDELEGATIONTOKEN"]
+
+
+def test_one_that_is_not_renewed_is_cancelled(namenode: NameNode) -> None:
+    """Nobody would know of it afterwards."""
+    namenode.renews = False
+    with no_token_left(), pytest.raises(ConnectionFailed, match="gives no delegation token"):
+        delegated(namenode.endpoint)
+    assert namenode.cancelled
+
+
+def test_the_namenode_that_gave_it_is_asked_first(namenode: NameNode) -> None:
+    """It was the active one; with a token, one that lags passes for active where /jmx asks for a ticket."""
+    standby = serve(lambda _: (403, {}, STANDBY), keeps_alive=True)
+    try:
+        with no_token_left():
+            found = delegated(replace(namenode.endpoint, urls=(url_of(standby), *namenode.endpoint.urls)))
+        assert found.urls == (*namenode.endpoint.urls, url_of(standby))
+        assert found.token == TOKEN
+    finally:
+        standby.shutdown()
+        standby.server_close()
 
 
 @pytest.mark.parametrize("authentication", ["simple", "kerberos"])

@@ -201,9 +201,9 @@ def test_bulk_loads(summary: dict[str, Any], known: bool) -> None:
         (((70, 3, 3, STARTED + 900_000, 9), (70, 2, 2, STARTED, 8)), STARTED + 900_000 + REFRESHED_MS),
         # The peer has never been changed.
         (((70, 0, 3, STARTED, 9),), 5 + REFRESHED_MS),
-        (((70, 2, 2, STARTED, 9),), STARTED + 3_600_000),
-        (((69, 2, 3, STARTED, 9),), STARTED + 3_600_000),
-        ((), STARTED + 3_600_000),
+        (((70, 2, 2, STARTED, 9),), STARTED + 3_600_000 + REFRESHED_MS),
+        (((69, 2, 3, STARTED, 9),), STARTED + 3_600_000 + REFRESHED_MS),
+        ((), STARTED + 3_600_000 + REFRESHED_MS),
     ],
 )
 def test_bulk_loads_outlive_a_start_of_hbases_master(spans: tuple[tuple[int, ...], ...], from_ms: int) -> None:
