@@ -179,6 +179,8 @@ class _Watcher:
         self._shown: tuple[Outcome, int] | None = None
         """The last outcome, and when its round ended."""
         self._number = 0
+        self._asks_spark = False
+        """True once a round has started a session of its own."""
         self._metrics = _metrics_of(what)
         settings = spark_settings_of(what.check["spark_conf"])
         self.session = _Session(what.check["spark_master"], settings, folder)
@@ -208,8 +210,9 @@ class _Watcher:
             if asked.options.published is not None:
                 asked.options.status_file = fetch_published(asked, self._folder / "published.status")
             take_spark()
-            if may_need_spark(asked):
+            if self._asks_spark or may_need_spark(asked):
                 self.session.ensure(asked.options.status_file)
+            before = jvm.process()
             check = asked.check()
             if self._what.master is not None:
                 # As `--layout`, `--rate` may be for the other side.
@@ -217,6 +220,8 @@ class _Watcher:
             if has_local and not check.scope.path_map.leads_to_disk:
                 check = replace(check, files=replace(check.files, layout=None))
             outcome = checked(asked.settings, check)
+            # A small FILE of a large slave: the next round finds a session, and starts none for itself alone.
+            self._asks_spark = self._asks_spark or jvm.process() is not before
             one = asked.options
             self._points = self._recovery_points(asked)
             output = Output(one.as_json, one.report, one.metrics, one.repair_script, began, points=self._points)

@@ -184,6 +184,8 @@ class Snapshot:
     """Live region servers that have not flushed past the barrier, with the reason."""
     regions: PackedRows = NO_ROWS
     """A master's `region` rows: read before its streams, and written with them."""
+    in_transition: frozenset[str] = frozenset()
+    """Tables of a slave with regions that no live server had when the wait ended: later they may have one."""
 
 
 @dataclass(frozen=True)
@@ -406,7 +408,8 @@ def _slave_half(settled: _Settled, header: Header, source: StateTableSource) -> 
         dataclasses.replace(header, coverage_ms=small.slave_coverage_ms, pruned=small.pruned_files),
         (*settled.servers, *peers, *tables),
         (source,),
-        (*_why_unsettled(settled.servers), *_why_unattended(settled.regions)),
+        tuple(_why_unsettled(settled.servers)),
+        in_transition=frozenset(row["table"] for row in settled.regions.rows("table", state=RegionState.UNHOSTED)),
     )
 
 
@@ -788,12 +791,6 @@ def _why_unsettled(servers: Sequence[NewRow]) -> Iterator[str]:
             yield f"{row['server']} runs without the tracker"
         elif row["live"] and not row["echoed"]:
             yield f"{row['server']} has not flushed past the cut"
-
-
-def _why_unattended(regions: PackedRows) -> Iterator[str]:
-    """Yield that regions of the slave were in transition until the wait ended: later they may have a server."""
-    if count := sum(1 for _ in regions.rows("region", state=RegionState.UNHOSTED)):
-        yield f"{counted(count, 'region')} on no live region server"
 
 
 def _spooled(settings: Settings, cluster_id: str, flushed: Collection[int]) -> Spooled:

@@ -66,15 +66,16 @@ def spark_of(check: Check, side: MasterSide, *, is_read_again: bool = False) -> 
 
 
 def needs_spark(check: Check, side: MasterSide, *, is_read_again: bool = False) -> bool:
-    """Return True if a check needs Spark whatever the slave has.
+    """Return True if a check is to start Spark at once; what needs it later starts it then.
 
     This process judges the rows of small files. Spark judges all others, makes dumps, lists and pages, and reads FILE's
     streams beside those of a master that `is_read_again`.
     """
     is_shown = check.debug_dir is not None or bool(check.lists) or check.for_report
     is_told = is_asked_for(check.spark_master, check.spark_conf)
-    # A slave has about as many rows as its master.
-    are_many = not side.is_small or sum(side.file.counts.values()) > NEAR_ROWS
+    # A live slave has about as many rows as its master.
+    is_live = check.slave_status is None
+    are_many = not side.is_small or (is_live and sum(side.file.counts.values()) > NEAR_ROWS)
     return is_shown or is_told or is_read_again or are_many
 
 

@@ -64,7 +64,8 @@ class Both:
     @property
     def is_stuck(self) -> bool:
         """Return True if another round would read the same."""
-        return not (self.slave.unsettled or self.look.left_open)
+        is_moving = not self.slave.in_transition.isdisjoint(self.question.shipped)
+        return not (self.slave.unsettled or self.look.left_open or is_moving)
 
 
 Comparing = Callable[[Both], RowComparison]

@@ -8,7 +8,7 @@ import posixpath
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
@@ -28,9 +28,9 @@ from status_tool.sources.interface import Source
 from status_tool.sources.state_table import StateTableSource
 from status_tool.spark import source as spark_source
 from status_tool.spark.cluster import read_parquet
-from status_tool.spark.held import frame_of
+from status_tool.spark.held import MOST_ROWS
 from status_tool.spark.session import Spark
-from status_tool.spark.settings import LOCAL_MASTER, is_small, runs_here, submitted
+from status_tool.spark.settings import LOCAL_MASTER, runs_here, submitted
 from status_tool.status_file.reader import StatusFile
 from status_tool.status_file.writer import StatusWriter
 from status_tool.temporary import temporary_folder
@@ -150,8 +150,8 @@ def gather(settings: Settings, request: Request, say: Say, scratch: Scratch, *, 
 def read_here(gathered: Snapshot, say: Say, scratch: Scratch, *, reads_again: bool = False) -> None:
     """Write the rows of a snapshot, if they are few, or will be `reads_again` many times, to `near` at once.
 
-    Spark's Python workers take longer to start than it takes to read a small state table. A bigger one is left to
-    them: they read it in parallel, and nothing is held here. What only this process reads is written to `files`.
+    Spark's Python workers take longer to start than it takes to read a small state table. A bigger one that is read
+    once is left to them: they read it in parallel. What only this process reads is written to `files`.
     """
     # Before the files, which may take hours: the events of tables are of the barrier, and segments are to be as well.
     if scratch.near is not None:
@@ -182,17 +182,16 @@ def _write_near(gathered: Snapshot, near: Path, most: int | None) -> None:
 
 def slave_rows(spark: Spark, gathered: Snapshot, scratch: Scratch) -> DataFrame | pa.Table:
     """Return all rows of the slave: held by this process if they are few, else read by Spark."""
-    rows: DataFrame | pa.Table
+    files = [scratch.files] if any(source.is_read_here for source in gathered.sources) else []
+    frames = []
     if scratch.near is not None and scratch.is_near:
-        rows = pq.read_table(scratch.near)
+        files.insert(0, scratch.near)
+        if sum(pq.read_metadata(file).num_rows for file in files) <= MOST_ROWS:
+            return pa.concat_tables([pq.read_table(file, schema=STATUS_SCHEMA) for file in files])
     else:
-        rows = spark_source.load(spark(), source_of(_shared_out(_left_to_spark(gathered), spark())))
-    if any(source.is_read_here for source in gathered.sources):
-        if isinstance(rows, pa.Table) and is_small(scratch.files):
-            return pa.concat_tables([rows, pq.read_table(scratch.files, schema=rows.schema)])
-        files = read_parquet(spark(), scratch.files, scratch.folder, SLAVE)
-        rows = frame_of(spark(), rows).unionByName(files)
-    return rows
+        frames.append(spark_source.load(spark(), source_of(_shared_out(_left_to_spark(gathered), spark()))))
+    frames += [read_parquet(spark(), file, scratch.folder, file.stem) for file in files]
+    return reduce(DataFrame.unionByName, frames)
 
 
 def segment_rows(gathered: Snapshot) -> Iterator[Row]:

@@ -47,6 +47,7 @@ class Rounds:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *outcomes: Outcome, unsettled: tuple[str, ...] = ()) -> None:
         self.outcomes, self.done, self.unsettled = iter(outcomes), list[str](), unsettled
         self.lost: list[ConnectionFailed] = []
+        self.in_transition = frozenset[str]()
         monkeypatch.setattr(live_rounds, "snapshot", self.snapshot)
         monkeypatch.setattr(live_rounds, "read_here", self.read_here)
         monkeypatch.setattr(live_rounds, "question_in", self.question)
@@ -66,10 +67,11 @@ class Rounds:
         if self.lost:
             raise self.lost.pop()
         self.done.append("slave")
-        return Snapshot(HEADER, (), (), self.unsettled)
+        return Snapshot(HEADER, (), (), self.unsettled, in_transition=self.in_transition)
 
-    def question(self, *_: Any) -> None:
+    def question(self, *_: Any) -> Any:
         self.done.append("question")
+        return SimpleNamespace(shipped={"t": ("f",)})
 
     def answer(self, last: Last) -> Outcome:
         outcome = next(self.outcomes)
@@ -147,6 +149,17 @@ def test_a_doubt_ends_it_where_nobody_can_settle_it(
     ends = not (unsettled or left_open)
     expected = Verdict.UNVERIFIABLE if ends else Verdict.COMPLETE
     assert seen.run(Watched(seen, left_open), math.inf).verdict is expected
+
+
+@pytest.mark.parametrize(("table", "ends"), [("t", False), ("of the slave's own", True)])
+def test_a_region_of_a_table_that_is_shipped_is_waited_for(
+    table: str, ends: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No server has it yet: then nobody vouches for its rows."""
+    seen = Rounds(monkeypatch, UNVERIFIABLE, COMPLETE)
+    seen.in_transition = frozenset({table})
+    expected = Verdict.UNVERIFIABLE if ends else Verdict.COMPLETE
+    assert seen.run(Watched(seen), math.inf).verdict is expected
 
 
 @pytest.mark.parametrize("is_kept", [True, False])
