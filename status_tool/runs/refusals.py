@@ -15,7 +15,7 @@ from status_tool.runs.master_side import MasterSide
 from status_tool.runs.question import NAMED_LIMITS, refuse_since
 from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, RECORDED, Header
-from status_tool.vocabulary.selection import holds, is_above, is_glob
+from status_tool.vocabulary.selection import ChoosingFiles, ChosenFiles, is_glob
 from status_tool.vocabulary.states import FileState
 from status_tool.vocabulary.verdicts import Evidence
 
@@ -70,13 +70,14 @@ def known_header(file: StatusFile, check: Check) -> Header:
 def _has_any(batch: pa.RecordBatch, path: str) -> bool:
     """Return True if a row is of the path: of a file, or of a folder above it that could not be listed."""
     paths = batch.column("path")
+    choosing = ChoosingFiles(ChosenFiles(within=(path,)))
     if is_glob(path):
-        is_there = any(holds(path, one) for one in paths.to_pylist() if one is not None)
+        is_there = any(choosing.path_of(one) for one in paths.to_pylist() if one is not None)
     else:
         is_there = pc.any(pc.or_(pc.equal(paths, path), pc.starts_with(paths, path + "/"))).as_py()
     unlisted = pc.and_(pc.equal(batch.column("state"), FileState.UNREADABLE), pc.is_null(batch.column("length")))
     folders = paths.filter(pc.fill_null(unlisted, False)).to_pylist()
-    return bool(is_there) or any(is_above(folder, path) for folder in folders)
+    return bool(is_there) or any(choosing.path_of(folder, is_unlisted=True) for folder in folders)
 
 
 def _refuse_option(option: GivenOption, header: Header) -> None:

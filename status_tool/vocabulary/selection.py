@@ -89,18 +89,6 @@ def plain_folder(root: str) -> str:
     return "/" + "/".join(takewhile(lambda part: not is_glob(part), root.strip("/").split("/")))
 
 
-def holds(root: str, path: str) -> bool:
-    """Return True if a path is a root, glob or not, or below it."""
-    asked, named = _segments(root), _segments(path)
-    return len(asked) <= len(named) and all(map(fnmatch.fnmatchcase, named, asked))
-
-
-def is_above(folder: str, root: str) -> bool:
-    """Return True if a folder is above a root, or may be above a match of a glob."""
-    asked, named = _segments(root), _segments(folder)
-    return len(named) < len(asked) and all(map(fnmatch.fnmatchcase, named, asked))
-
-
 def _segments(path: str) -> list[str]:
     return [segment for segment in path.strip("/").split("/") if segment]
 
@@ -155,7 +143,7 @@ class Exclusions:
 
     def hide_match(self, path: str, root: str) -> bool:
         """Return True if a glob's match, or a folder above it that the glob does not name in plain, is left out."""
-        segments, parts = root.strip("/").split("/"), path.strip("/").split("/")
+        segments, parts = _segments(root), _segments(path)
         # A folder above all matches ends before them.
         matched = (end for end, segment in enumerate(segments[: len(parts)], 1) if is_glob(segment))
         return any(self.leave_out("/" + "/".join(parts[:end])) for end in matched)
@@ -282,7 +270,7 @@ class PathMap:
         """
         for master, slave in sorted(self.pairs, key=lambda pair: -len(pair[1])):
             prefix = slave.removeprefix(LOCAL).rstrip("/")
-            moved = master.rstrip("/") + path[len(prefix) :]
+            moved = master.rstrip("/") + path[len(prefix) :] or "/"
             within = (other for other, _ in self.pairs if other != master and inside(other, master))
             if inside(path, prefix) and not any(inside(moved, other) for other in within):
                 return moved
@@ -351,24 +339,32 @@ class _Roots:
     """Roots. A path asks thousands of plain ones by its own folders."""
 
     def __init__(self, roots: Iterable[str]) -> None:
-        self._plain, self._globs = set[str](), list[str]()
-        for root in roots:
-            self._globs.append(root) if is_glob(root) else self._plain.add(root)
+        roots = set(roots)
+        self._plain = {root for root in roots if not is_glob(root)}
         self._above = {folder: root for root in self._plain for folder in _upward(root) if folder != root}
+        self._globs = {root: [re.compile(fnmatch.translate(one)).match for one in _segments(root)] for root in roots}
+        for root in self._plain:
+            del self._globs[root]
 
     def of(self, path: str, is_unlisted: bool) -> Iterator[str]:
         """Yield the roots that hold a path, or that a folder which could not be listed may hold."""
         yield from self._plain.intersection(_upward(path))
-        yield from (root for root in self._globs if holds(root, path) or (is_unlisted and is_above(path, root)))
+        named = _segments(path) if self._globs else []
+        for root, asked in self._globs.items():
+            # `zip` ends with the shorter of both: then the folder is above the root.
+            alike = all(match(one) for match, one in zip(asked, named, strict=False))
+            if alike and (is_unlisted or len(asked) <= len(named)):
+                yield root
         if is_unlisted and path in self._above:
             yield self._above[path]
 
 
 def _upward(path: str) -> Iterator[str]:
     """Yield a path, and the folders that hold it."""
-    while path not in ("", "/"):
+    above = posixpath.dirname(path)
+    while above != path:
         yield path
-        path = posixpath.dirname(path)
+        path, above = above, posixpath.dirname(above)
     yield "/"
 
 

@@ -45,6 +45,11 @@ def kept(chosen: ChosenFiles, *rows: Row) -> list[str]:
     return [path for batch in found for path in batch["path"].to_pylist()]
 
 
+def holds(root: str, path: str) -> bool:
+    """Whether a path is a root, glob or not, or below it."""
+    return ChoosingFiles(ChosenFiles(within=(root,))).path_of(path) is not None
+
+
 def test_a_folder_above_a_path_that_could_not_be_listed_stays() -> None:
     """Nobody knows what it holds of the path; other rows beside the path go."""
     rows = (
@@ -113,6 +118,18 @@ def test_a_folder_above_a_root_inside_what_exclude_leaves_out_that_could_not_be_
     asked = question("/data", root, excluded=("/data/old",)).files
     assert kept(asked, *(file_row(path, **UNLISTED) for path in ("/data/old", "/data/old/y"))) == folders
     assert kept(asked, file_row("/data/old")) == []
+
+
+@pytest.mark.parametrize(("root", "glob"), [("/a*/ab", "*"), ("/a*/ab", "/*"), ("/a*/ab", "/")])
+def test_the_root_that_could_not_be_listed_stays_whatever_is_left_out(root: str, glob: str) -> None:
+    """Its row is all that there is then."""
+    assert kept(question(root, excluded=(glob,)).files, file_row("/", **UNLISTED)) == ["/"]
+
+
+def test_odd_paths() -> None:
+    """Those of a forged file, and a tree of the slave that is mapped to all of the master."""
+    assert not holds("/b", "//a/x")
+    assert kept(ChosenFiles(path_map=PathMap.parse(["/=/ab"])), file_row("/ab"), file_row("/ab/c")) == ["/", "/c"]
 
 
 def test_a_bracket_is_what_the_listing_takes_it_for() -> None:

@@ -28,8 +28,9 @@ from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.scope import Baseline, Scope
-from status_tool.vocabulary.selection import Exclusions, PathMap, holds
+from status_tool.vocabulary.selection import Exclusions, PathMap
 from tests.pair import Result, tool_here
+from tests.unit.test_answer import holds
 
 
 @pytest.mark.spark

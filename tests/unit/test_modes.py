@@ -29,9 +29,9 @@ from status_tool.vocabulary.selection import (
     Exclusions,
     PathMap,
     depth_of,
-    holds,
 )
 from tests.pair import REPOSITORY
+from tests.unit.test_answer import holds
 
 MODES = {
     Mode.MASTER: ["-m", "-o", "out.status"],
@@ -45,6 +45,7 @@ FLAGS = (
     *("debug", "require_signature", "as_json", "explain", "resume", "strict_extra", "ignore_later_writes", "drained"),
     *("all_files", "quiet", "verbose", "deep", "rows"),
 )
+
 VALUES: dict[str, list[str]] = {
     **{flag: [] for flag in FLAGS},
     "sign_key": ["key"],

@@ -21,13 +21,13 @@ from status_tool.vocabulary.scope import Baseline, Scope
 from status_tool.vocabulary.selection import (
     Exclusions,
     PathMap,
-    holds,
     outermost,
     plain_path,
     read_path_file,
     root_of,
 )
 from status_tool.vocabulary.verdicts import Evidence
+from tests.unit.test_answer import holds
 
 
 @pytest.mark.parametrize(
