@@ -92,7 +92,8 @@ def explain_check(settings: Settings, check: Check, followed: Settings | None = 
                 yield _contents("files that checksums cannot settle, and those of local folders")
     master = check.spark_master or "local[*], or the master that was submitted"
     is_sure = needs_spark(check, side, is_read_again=not is_fixed)
-    yield Step("Spark", master if is_sure else f"started only if the slave has many rows, or --deep has files to read: {master}")
+    when = "started only if the slave has many rows, or --deep has files to read"
+    yield Step("Spark", master if is_sure else f"{when}: {master}")
 
 
 def _hbase(settings: Settings, request: Request) -> Iterator[Step]:
