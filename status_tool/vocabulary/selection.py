@@ -338,13 +338,11 @@ class ChoosingFiles:
 class _Roots:
     """Roots. A path asks thousands of plain ones by its own folders."""
 
-    def __init__(self, roots: Iterable[str]) -> None:
-        roots = set(roots)
-        self._plain = {root for root in roots if not is_glob(root)}
+    def __init__(self, roots: Sequence[str]) -> None:
+        globs = {root for root in roots if is_glob(root)}
+        self._plain = set(roots) - globs
         self._above = {folder: root for root in self._plain for folder in _upward(root) if folder != root}
-        self._globs = {root: [re.compile(fnmatch.translate(one)).match for one in _segments(root)] for root in roots}
-        for root in self._plain:
-            del self._globs[root]
+        self._globs = {root: [re.compile(fnmatch.translate(one)).match for one in _segments(root)] for root in globs}
 
     def of(self, path: str, is_unlisted: bool) -> Iterator[str]:
         """Yield the roots that hold a path, or that a folder which could not be listed may hold."""
