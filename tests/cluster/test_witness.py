@@ -432,6 +432,7 @@ def test_a_bulk_load_counts_once_both_queues_have_shipped_it(
     pair: Pair, master: Cluster, witnesses: list[Witness], covered: None, tmp_path: Path, warm_spark: None
 ) -> None:
     """Its marker is an entry like others; its files are no part of what a witness keeps."""
+    pair.let_peer_age()
     pair.create_table("loaded", {"f": 1})
     master.admin.put_rows("loaded", "f", 3)
     master.admin.bulk_load("loaded", "f", 20)
