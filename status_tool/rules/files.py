@@ -83,6 +83,14 @@ def _compare_contents(ours: Row, theirs: Row) -> tuple[str, str | None]:
     return "algorithm", f"{first} on the master, {second} on the slave"
 
 
+def are_unlisted(rows: pa.RecordBatch) -> pa.BooleanArray:
+    """Return which `file` rows are of folders that could not be listed.
+
+    A file that cannot be read keeps the length of its listing.
+    """
+    return pc.and_(pc.equal(rows["state"], FileState.UNREADABLE).fill_null(False), pc.is_null(rows["length"]))
+
+
 def content_of(rows: Iterable[Row]) -> Row | None:
     """Return what is compared of a side's file: of several contents the latest; None if there is none."""
     found = _distinct(rows)

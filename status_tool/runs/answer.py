@@ -96,7 +96,7 @@ class Comparison:
         master_rows = self.side.rows(spark, self.folder)
         held = None
         if isinstance(master_rows, pa.Table) and isinstance(self.slave_rows, pa.Table):
-            files = (question.files, question.files_of_slave)
+            files = (question.files, question.files_of_slave) if question.scope.check_hdfs else None
             held = HeldRows.of(master_rows, self.slave_rows, question.left_out, files)
 
         def in_question() -> tuple[DataFrame, DataFrame]:

@@ -10,13 +10,13 @@ import pyarrow.compute as pc
 from status_tool.errors import UsageError
 from status_tool.gather.snapshot import apply_shutdown
 from status_tool.printable import few, iso
+from status_tool.rules.files import are_unlisted
 from status_tool.runs.check import Check, GivenOption
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.question import NAMED_LIMITS, refuse_since
 from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, RECORDED, Header
 from status_tool.vocabulary.selection import ChoosingFiles, ChosenFiles, is_glob
-from status_tool.vocabulary.states import FileState
 from status_tool.vocabulary.verdicts import Evidence
 
 
@@ -75,8 +75,7 @@ def _has_any(batch: pa.RecordBatch, path: str) -> bool:
         is_there = any(choosing.path_of(one) for one in paths.to_pylist() if one is not None)
     else:
         is_there = pc.any(pc.or_(pc.equal(paths, path), pc.starts_with(paths, path + "/"))).as_py()
-    unlisted = pc.and_(pc.equal(batch.column("state"), FileState.UNREADABLE), pc.is_null(batch.column("length")))
-    folders = paths.filter(pc.fill_null(unlisted, False)).to_pylist()
+    folders = paths.filter(are_unlisted(batch)).to_pylist()
     return bool(is_there) or any(choosing.path_of(folder, is_unlisted=True) for folder in folders)
 
 

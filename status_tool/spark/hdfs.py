@@ -10,14 +10,13 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from status_tool.rules.files import COMPARED, evident_matches
+from status_tool.rules.files import COMPARED, are_unlisted, evident_matches
 from status_tool.rules.judged import judge_files
 from status_tool.spark.judge import FINDING, batch_of, map_in_arrow
 from status_tool.spark.source import is_read_anew
 from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.selection import ChoosingFiles, ChosenFiles
-from status_tool.vocabulary.states import FileState
 
 COLUMNS = (*COMPARED, "modified_ms", "detail")
 """Columns by which files are judged."""
@@ -50,11 +49,9 @@ def files_in_question(given: Iterable[pa.RecordBatch], chosen: ChosenFiles) -> I
 
 
 def _chosen(files: pa.RecordBatch, choosing: ChoosingFiles) -> pa.RecordBatch:
-    # A file that cannot be read keeps the length of its listing; the row of a folder has none.
-    unlisted = pc.and_(pc.equal(files["state"], FileState.UNREADABLE), pc.is_null(files["length"])).to_pylist()
     paths = [
-        None if path is None else choosing.path_of(path, is_unlisted=bool(is_unlisted))
-        for path, is_unlisted in zip(files["path"].to_pylist(), unlisted, strict=True)
+        None if path is None else choosing.path_of(path, is_unlisted=is_unlisted)
+        for path, is_unlisted in zip(files["path"].to_pylist(), are_unlisted(files).to_pylist(), strict=True)
     ]
     column = pa.array(paths, pa.string())
     return files.set_column(files.schema.get_field_index("path"), "path", column).filter(pc.is_valid(column))

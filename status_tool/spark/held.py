@@ -38,10 +38,10 @@ class HeldRows:
         master: pa.Table,
         slave: pa.Table,
         left_out: Collection[str] = (),
-        files: tuple[ChosenFiles, ChosenFiles] = (ChosenFiles(), ChosenFiles()),
+        files: tuple[ChosenFiles, ChosenFiles] | None = (ChosenFiles(), ChosenFiles()),
     ) -> HeldRows:
-        """Hold all rows of both sides, of `files` those that are asked about."""
-        found = [*_files(master, MASTER, files[0]), *_files(slave, SLAVE, files[1])]
+        """Hold all rows of both sides, of `files` those that are asked about; None: none are."""
+        found = [] if files is None else [*_files(master, MASTER, files[0]), *_files(slave, SLAVE, files[1])]
         return cls(_asked(master, left_out), _asked(slave, left_out), sorted(found, key=itemgetter("path")))
 
     @property

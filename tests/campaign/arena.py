@@ -247,20 +247,20 @@ def _enable(cluster: Cluster, table: str) -> None:
 
 
 @contextlib.contextmanager
-def arena(kind: str, region_servers: int = 3, *, one_hdfs_process: bool = False) -> Iterator[Arena]:
-    """Start an arena of a kind, with so many region servers on the master, and two at most on the slave; gone at the
-    end. `one_hdfs_process` is for schedules that pause no DataNode.
+def arena(kind: str) -> Iterator[Arena]:
+    """Start an arena of a kind, with three region servers on the master and two on the slave; gone at the end.
+
+    A DataNode is a process of its own, so that schedules can pause it.
     """
     site = SITE | KINDS[kind]
     rs_site = ({}, SKEWED) if kind == "skewed" else ()
     more = {"apart": APART, WITNESSED: SINGLE, BOTH: ALL}.get(kind, {})
-    bare = ClusterSpec("master", region_servers, site=site)
-    tracked = tracked_spec("master", region_servers=region_servers, trackers=WAL_TRACKER, site=site, rs_site=rs_site)
+    bare = ClusterSpec("master", 3, site=site)
+    tracked = tracked_spec("master", region_servers=3, trackers=WAL_TRACKER, site=site, rs_site=rs_site)
     with Lab() as lab, contextlib.ExitStack() as beside:
-        servers = min(region_servers, 2)
-        slave = tracked_spec("slave", region_servers=servers, trackers=REPLICATE_TRACKER, site=site | more)
+        slave = tracked_spec("slave", region_servers=2, trackers=REPLICATE_TRACKER, site=site | more)
         specs = (bare if kind == WITNESSED else tracked, slave)
-        pair = start_pair(lab, *(replace(spec, one_hdfs_process=one_hdfs_process) for spec in specs))
+        pair = start_pair(lab, *(replace(spec, one_hdfs_process=False) for spec in specs))
         witnesses = beside.enter_context(_witnesses(lab, pair)) if kind in (WITNESSED, BOTH) else []
         built = Arena(kind, pair, zookeeper=lab.zookeeper, witnesses=witnesses)
         try:

@@ -27,11 +27,11 @@ from status_tool.errors import ConnectionFailed
 from status_tool.sources.hdfs_files import endpoint_of
 from status_tool.spark.cache import CACHE_VARIABLE
 from status_tool.status_file.reader import open_status
-from tests.lab import Cluster, Kdc, Security
+from tests.lab import Cluster
 from tests.lab.config import write_site
 from tests.lab.standalone import QUICK
 from tests.lab.waiting import wait_until
-from tests.pair import Pair, Result, tool_environment
+from tests.pair import Result, tool_environment
 from tests.secure_pair import SecurePair, run_here
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
@@ -44,28 +44,11 @@ NO_TICKETS_THERE = ("--spark-conf", "spark.executorEnv.KRB5CCNAME=FILE:/nowhere"
 
 
 @dataclass(frozen=True)
-class Secured:
+class Secured(SecurePair):
     """A pair with Kerberos, and the tool as a user there."""
 
-    secure: SecurePair
     temporary: Path
     """Where the tool puts temporary files: others run it beside these tests."""
-
-    @property
-    def pair(self) -> Pair:
-        return self.secure.pair
-
-    @property
-    def security(self) -> Security:
-        return self.secure.security
-
-    @property
-    def kdc(self) -> Kdc:
-        return self.secure.kdc
-
-    def keytab(self, user: str) -> tuple[str, ...]:
-        """The options of a user with a keytab."""
-        return self.secure.keytab_of(user)
 
     def command(self, *arguments: str | Path, conf: Path) -> list[str]:
         """The console script's."""
@@ -116,7 +99,7 @@ def kerberos() -> None:
 @pytest.fixture(scope="module")
 def secured(kerberos: None, secure_pair: SecurePair, tmp_path_factory: pytest.TempPathFactory) -> Secured:
     """The pair; what runs the tool names its realm."""
-    return Secured(secure_pair, tmp_path_factory.mktemp("temporary"))
+    return Secured(secure_pair.pair, secure_pair.lab, tmp_path_factory.mktemp("temporary"))
 
 
 def encoded(text: bytes) -> list[bytes]:
@@ -175,7 +158,7 @@ def test_both_halves_by_keytab_and_by_ticket_cache(secured: Secured, tmp_path: P
     before = secured.own_folders()
     table, web = ("--table", "secured"), ("--hdfs-client", "webhdfs")
     write = ("run", "-m", "-o", status, "-f", paths, "-v", *table, *web)
-    written = secured.tool(*write, *secured.keytab("status"), conf=pair.master.conf_dir)
+    written = secured.tool(*write, *secured.keytab_of("status"), conf=pair.master.conf_dir)
     assert written.exit_code == 0, written
     with open_status(status) as file:
         assert file.header.hdfs_cluster_id, "by a ticket: JMX takes no token"
@@ -204,7 +187,7 @@ def test_both_halves_by_keytab_and_by_ticket_cache(secured: Secured, tmp_path: P
     pair.slave.admin.hdfs_put("/secured/0", b"another")
     written = secured.run_here(*write, conf=pair.master.conf_dir, cache=cache)
     assert written.exit_code == 0, written
-    gap = secured.run_here(*check[:4], *table, *web, *secured.keytab("status"), conf=pair.slave.conf_dir)
+    gap = secured.run_here(*check[:4], *table, *web, *secured.keytab_of("status"), conf=pair.slave.conf_dir)
     assert gap.exit_code == 1, gap
     assert gap.json["hbase"]["regions"]["gap"] == 1
     assert gap.json["hdfs"]["files"]["mismatch"] == 1
@@ -226,14 +209,14 @@ def test_hadoops_own_client(secured: Secured, tmp_path: Path) -> None:
         "--hdfs-client",
         "native",
     )
-    written = secured.tool(*arguments, *secured.keytab("status"), conf=secured.pair.master.conf_dir)
+    written = secured.tool(*arguments, *secured.keytab_of("status"), conf=secured.pair.master.conf_dir)
     assert written.exit_code == 0, written
 
 
 def test_the_other_commands(secured: Secured) -> None:
     """Each by keytab."""
     for command in (("queues",), ("topology",), ("setup", "--check"), ("shutdown-time", "show"), ("run", "-d")):
-        result = secured.run_here(*command, *secured.keytab("status"), conf=secured.pair.master.conf_dir)
+        result = secured.run_here(*command, *secured.keytab_of("status"), conf=secured.pair.master.conf_dir)
         assert result.exit_code in (0, 1, 3), result
         assert "Kerberos" not in result.stdout + result.stderr, result
 
@@ -258,7 +241,7 @@ def test_site_files_that_do_not_fit(secured: Secured, tmp_path: Path) -> None:
     text = site.read_text()
 
     def said(by: Callable[..., Result] = secured.run_here) -> str:
-        return one_line(by("run", "-m", "-o", file, "--only", "hbase", *secured.keytab("status"), conf=conf))
+        return one_line(by("run", "-m", "-o", file, "--only", "hbase", *secured.keytab_of("status"), conf=conf))
 
     site.write_text(text.replace("hbase/localhost@", "hbase/elsewhere@"))
     assert "does not know the server's principal hbase/elsewhere@" in said(by=secured.tool)
@@ -279,7 +262,7 @@ def test_a_ticket_that_the_server_cannot_decrypt(secured: Secured, tmp_path: Pat
     site = conf / "hbase-site.xml"
     site.write_text(site.read_text().replace("hbase/localhost@", "hbase/other@"))
     read = ("run", "-m", "-o", tmp_path / "f", "--only", "hbase")
-    line = one_line(secured.run_here(*read, *secured.keytab("status"), conf=conf))
+    line = one_line(secured.run_here(*read, *secured.keytab_of("status"), conf=conf))
     assert "rejected the Kerberos ticket for hbase/other@LAB.EXAMPLE" in line
 
 
@@ -290,7 +273,7 @@ def test_a_folder_that_this_user_may_not_read(secured: Secured, tmp_path: Path) 
     cluster.admin.hdfs_chmod("/mine", "700")
     (tmp_path / "paths").write_text("/mine\n")
     arguments = ("run", "-o", tmp_path / "f", "--only", "hdfs", "-f", tmp_path / "paths")
-    result = secured.run_here(*arguments, *secured.keytab("reader"), conf=cluster.conf_dir)
+    result = secured.run_here(*arguments, *secured.keytab_of("reader"), conf=cluster.conf_dir)
     assert "Permission denied: user=reader" in one_line(result)
 
 
@@ -308,7 +291,7 @@ def test_how_thrift_is_protected(secured: Secured, tmp_path: Path) -> None:
     arguments = ("run", "-m", "-o", tmp_path / "f", "--only", "hbase", "--conf-dir", here / "first")
 
     def is_read() -> bool:
-        return secured.run_here(*arguments, *secured.keytab("status"), conf=here).exit_code == 0
+        return secured.run_here(*arguments, *secured.keytab_of("status"), conf=here).exit_code == 0
 
     try:
         for settings in ({quality: "auth"}, {quality: "auth-int"}, compact):
@@ -331,7 +314,7 @@ def test_ctrl_c_cancels_the_token(secured: Secured, tmp_path: Path) -> None:
     before, folders = tokens(cluster, tmp_path), secured.own_folders()
     arguments = ("run", "-o", tmp_path / "f", "--only", "hdfs", "-f", tmp_path / "paths", "--rate", "20")
     web = ("--hdfs-client", "webhdfs")
-    command = secured.command(*arguments, *web, *secured.keytab("status"), conf=cluster.conf_dir)
+    command = secured.command(*arguments, *web, *secured.keytab_of("status"), conf=cluster.conf_dir)
     running = subprocess.Popen(command, env=secured.environment(), stderr=subprocess.PIPE, text=True)
 
     wait_until(lambda: tokens(cluster, tmp_path)["RENEW"] != before["RENEW"], 60, "it has a token")
@@ -380,7 +363,7 @@ def test_a_watch_outlives_its_tickets(secured: Secured, tmp_path: Path, monkeypa
     realm = secured.kdc.krb5_conf.read_text()
     short = tmp_path / "krb5.conf"
     short.write_text(realm.replace("[libdefaults]", "[libdefaults]\n  ticket_lifetime = 10s"))
-    whose = ("--only", "hbase", "--table", "watched", *secured.keytab("status"))
+    whose = ("--only", "hbase", "--table", "watched", *secured.keytab_of("status"))
     written = secured.run_here("run", "-m", "-o", status, *whose, conf=pair.master.conf_dir)
     assert written.exit_code == 0, written
     monkeypatch.setattr(krb5, "get_init_creds_keytab", logged_in)
