@@ -158,7 +158,7 @@ class Pair:
         with ZooKeeper(Settings(SiteConfig({}), zookeeper_option=self.master.zookeeper).zookeeper()) as session:
             (peer,) = (one for one in session.peers() if one.id == PEER)
             listed = [refs.since_ms for refs in read_queues(session).hfile_refs]
-        known_ms = max(max(peer.created_ms, peer.modified_ms or 0) + REFRESHED_MS, *listed)
+        known_ms = max([max(peer.created_ms, peer.modified_ms or 0) + REFRESHED_MS, *listed])
         time.sleep(max(0.0, (known_ms + SKEW_MS) / 1000 + 1 - time.time()))
 
     def same(self, table: str, families: Sequence[str] | None = None) -> bool:
