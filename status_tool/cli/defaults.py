@@ -105,6 +105,7 @@ def read_defaults(profile: str | None) -> Defaults:
     for section, where in ((document, str(file)), (profiles.get(profile, {}), f"{file} [{PROFILES}.{profile}]")):
         if unknown := [key for key in section if key not in KEYS]:
             raise ConfigurationError(f"{where}: {unknown[0]!r} is not one of {', '.join(KEYS)}")
+        # A profile's site files may be of another cluster than the endpoints of the file itself.
         for name in _of_another_cluster(settings, {PARAMETERS[key] for key in section}):
             settings.pop(name, None)
         settings |= {PARAMETERS[key]: Setting(key, value, where) for key, value in section.items()}
@@ -141,6 +142,7 @@ def _parsed(file: Path) -> dict[str, Any]:
 def _refuse_foreign(file: Path) -> None:
     """Refuse a file that others may write to: settings choose what is read and run."""
     found = file.stat()
+    # The file in /etc/status-tool is root's.
     if found.st_uid not in (0, os.geteuid()) or stat.S_IMODE(found.st_mode) & 0o022:
         raise ConfigurationError(
             f"{file} belongs to another user, or others may write to it: chmod go-w it, or {FILE_VARIABLE}=off"
@@ -210,6 +212,7 @@ class ConfiguredCommand(TyperCommand):
         dropped = set(_of_another_cluster(settings, given)) - given
         ctx.params |= {one.name: one.default for one in self.params if one.name in dropped}
         if dropped and ctx.obj:
+            # `config` shows these settings as the effective ones.
             kept = {name: setting for name, setting in ctx.obj.settings.items() if name not in dropped}
             ctx.obj = replace(ctx.obj, settings=kept)
         return rest

@@ -12,6 +12,7 @@ from status_tool.errors import EXIT_ERROR
 
 def entry() -> None:
     """Run the command line and exit with the contract's exit code."""
+    # The handlers of signals write to stderr, so there has to be one before them.
     _with_all_streams()
     # Python would print a traceback for Ctrl-C in an import, and die of SIGTERM without a word.
     end_at_once()
@@ -21,6 +22,7 @@ def entry() -> None:
 
     # Our own error has in one line what libraries log (kazoo a line for each refused connection).
     logging.getLogger().addHandler(logging.NullHandler())
+    # Not earlier: a module that is half imported may swallow `KeyboardInterrupt`.
     handle_signals()
     exit_code = main(sys.argv[1:])
     # CPython ends by SIGINT itself, whatever the exit code, once `KeyboardInterrupt` has passed an `exec` of a text, as
@@ -40,6 +42,7 @@ def _with_all_streams() -> None:
             if null != number:
                 os.dup2(null, number)
                 os.close(null)
+    # Python makes no stream for a descriptor that was closed when the process began.
     if sys.stderr is None:
         sys.stderr = os.fdopen(2, "w", closefd=False)
     if sys.stdout is None:

@@ -25,6 +25,7 @@ def failure_in_metrics(metrics: Path | None, started_s: float) -> Iterator[None]
         if metrics is not None and not received:
             from status_tool.report.metrics import MetricsReporter, before
 
+            # The older file lies in its place until the block ends, so `before` can read it.
             with suppress(StatusToolError), atomic_write(metrics, PUBLIC) as stream:
                 MetricsReporter(None, time.monotonic() - started_s, before(metrics)).write_failure(stream)
         raise

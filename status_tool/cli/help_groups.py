@@ -29,6 +29,7 @@ def write_groups(
 ) -> None:
     """Write a section for each group, as Click writes the one section "Options"."""
     headings = {name: heading for heading, options in OPTION_GROUPS.items() for name in options} | {
+        # Click adds `-h`, which is none of our options.
         "help": next(iter(OPTION_GROUPS))
     }
     for heading in OPTION_GROUPS:
@@ -50,4 +51,5 @@ class PlainCommand(TyperCommand):
 
     def get_help(self, ctx: Any) -> str:
         """Return Typer's help without the types of values."""
+        # Of the same length, as the columns have been aligned by now.
         return _TYPE.sub(lambda found: " …".ljust(len(found[0])), super().get_help(ctx))

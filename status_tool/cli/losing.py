@@ -35,6 +35,7 @@ def lost_check(
 ) -> Check:
     """Return the check of the slave. `rows`: None: by streams alone, else whether every table's rows are compared."""
     return Check(
+        # `find_lost` writes FILE itself.
         Path(),
         scope,
         spark_master=spark_master,

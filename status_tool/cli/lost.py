@@ -33,6 +33,7 @@ def lost(
         bool,
         typer.Option(
             "--since-recovery-point",
+            # It changes nothing: the runbook's command says by it what is listed.
             expose_value=False,
             show_default=False,
             help="List entries later than the slave's recovery point: the default, as it has all earlier ones.",

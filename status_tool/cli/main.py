@@ -55,6 +55,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
+    # Rich takes long to import, and help needs none of it.
     rich_markup_mode=None,
 )
 command = partial(app.command, cls=ConfiguredCommand)
@@ -64,6 +65,7 @@ command(short_help="Compare tables of both clusters by row digests.")(rows)
 app.command(
     cls=WatchCommand,
     short_help="Check again and again, as a service.",
+    # `watch` and `publish` parse the options of `run` by `run_command`, so that they mean the same in all three.
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
 )(watch)
 app.command(
@@ -106,6 +108,7 @@ def _root(
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _DYING_S = 1.0
 """Time that a JVM that is about to end may take."""
+# A JVM that handles a signal exits with 128 and its number. `Popen` has the negative number of one that died of it.
 _SIGNALLED: Mapping[int | None, int] = {code: number for number in SIGNALS for code in (-number, 128 + number)}
 """By the exit code of a JVM, the signal that has ended it."""
 _BARE = {"--deep": "--deep=different", "--rows": "--rows=doubtful", "--published": f"--published={ANY_MASTER}"}
@@ -124,6 +127,7 @@ def main(arguments: list[str]) -> int:
     changed.clear()
     try:
         exit_code = _main(arguments)
+        # The result has been told: no signal may change its exit code any more.
         ignore_signals()
     except KeyboardInterrupt:
         # While an error was being told, or just after the end.
@@ -131,9 +135,12 @@ def main(arguments: list[str]) -> int:
     finally:
         # `run` may have begun one early that no session has come to use because of an error.
         jvm.end_unused()
+    # Both signals arrive here as `KeyboardInterrupt`.
     if exit_code == EXIT_INTERRUPTED and signal.SIGTERM in received:
         exit_code = EXIT_TERMINATED
+    # Parsing may be what failed, so `--json` is looked for in the arguments as they came.
     if complaints and "--json" in arguments:
+        # The error may be that stdout is full, or that nobody reads it.
         with suppress(OSError, ValueError):
             print(error_document(complaints[-1], exit_code), flush=True)
     return exit_code
@@ -157,11 +164,13 @@ def _main(arguments: list[str]) -> int:
         result: Any = _commands()(
             args=[_BARE.get(one, one) for one in _without_bare_i(arguments)],
             prog_name="status-tool",
+            # Otherwise Typer tells errors in its own words, and ends the process.
             standalone_mode=False,
         )
         # A full disk, or a reader that has gone, shows here at the latest, and still ends in a line and an exit code.
         sys.stdout.flush()
     except StatusToolError as error:
+        # `Interrupted` has words of its own, such as what `--resume` can continue from.
         if not isinstance(error, Interrupted) and _ends_of_signal(error):
             return _interrupted()
         _complain(str(error))
@@ -199,6 +208,7 @@ def _main(arguments: list[str]) -> int:
 def _command_of(error: TyperException) -> str:
     """Return the command whose help explains the error in the command line."""
     path = getattr(getattr(error, "ctx", None), "command_path", "status-tool")
+    # `watch` and `publish` parse the options of `run` in a context that lacks the program's name.
     return path if path.startswith("status-tool") else f"status-tool {path}"
 
 
@@ -227,6 +237,7 @@ def _ends_of_signal(error: Exception) -> bool:
         return bool(received)
     if _is_about_a_connection(error):
         with suppress(subprocess.TimeoutExpired):
+            # A dying JVM closes its connections before it has an exit code, which alone tells of a signal.
             process.wait(_DYING_S)
     number = _SIGNALLED.get(process.poll())
     if number is not None:
@@ -239,6 +250,7 @@ def _is_about_a_connection(error: BaseException | None) -> bool:
     while error is not None:
         if type(error).__module__.partition(".")[0] in ("py4j", "pyspark") or isinstance(error, OSError | EOFError):
             return True
+        # `raise … from None` hides the context from tracebacks only: it is still there.
         error = error.__cause__ or error.__context__
     return False
 

@@ -27,6 +27,7 @@ ClusterOption = Annotated[
         "default: [clusters.NAME] of status-tool.toml).",
     ),
 ]
+# The commands that `switchover` prints have these names without quotes.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
 CLUSTER_KEYS = ("conf-dir", "thrift", "webhdfs", "zookeeper")
 """Keys that a table `[clusters.NAME]` may set."""

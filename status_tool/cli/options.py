@@ -52,6 +52,7 @@ def on_cluster(*endpoints: str) -> Callable[[Callable[..., Ended]], Callable[...
             return command(settings=settings, **values)
 
         own = inspect.signature(command, eval_str=True).parameters.values()
+        # Only by keyword may a parameter without a default stand behind one with a default.
         keyword = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own if one.name != "settings"]
         taken.__signature__ = inspect.Signature(keyword)  # type: ignore[attr-defined]
         return with_options(*names)(taken)

@@ -36,6 +36,7 @@ def tell_paths(asked: PathsAsked, report: Path | None, *, as_json: bool, quiet: 
     """Check, write the page, and print; returns the exit code."""
     with make_progress() as progress, stages_shown(progress.phase):
         found = check_paths(asked, progress.step)
+    # Before the answer: a page that cannot be written is an error, and then --json's one document.
     if report is not None:
         from status_tool.report.graph_page import graph_page
 

@@ -47,6 +47,7 @@ def paths(
 
     Exit code 0 complete, 1 something is behind or lost, 2 error, 3 something could not be verified.
     """
+    # `streams_of` asks for a peer, and each edge has its own.
     one = SimpleNamespace(**options, peer=None)
     refuse_overwriting({**options, "cluster": cluster})
     check_targets(one.report)

@@ -169,12 +169,14 @@ class _Publisher:
             # An interrupted round may end with an error of its own, which does not count.
             if received or isinstance(failed, Interrupted):
                 raise KeyboardInterrupt from None
+            # A library's error may say little without its type. Its lines are joined, as a round has one.
             kind = "" if isinstance(failed, StatusToolError) else f"{type(failed).__name__}: "
             return PublishRound(started_ms, time.monotonic() - began, error=kind + " ".join(str(failed).split()))
         return PublishRound(started_ms, time.monotonic() - began, closing, sent, other, notices=notices)
 
     def _publish(self) -> tuple[Closing | None, int, str, tuple[str, ...]]:
         self._table.require()
+        # Before the claim: while it stands, no other publisher takes the round.
         notices = self._carried()
         turn = self._own_turns().take()
         if not turn.is_ours:
@@ -192,8 +194,10 @@ class _Publisher:
         has_files = self._wants_files()
         parameters = {**self._what.check, "output": self._file}
         if not has_files:
+            # `--only hbase` refuses what is about the other half.
             parameters |= {name: option.unset for name, option in OPTIONS.items() if option.half == "hdfs"}
             parameters["only"] = Half.HBASE
+        # By default `run -m` has region servers digest rows for seconds, which each round would repeat.
         if parameters["sample"] is None:
             parameters["sample"] = "off"
         asked = self._what.asked(parameters)
@@ -242,6 +246,7 @@ class _Publisher:
                 "no enabled replication peer: a published file would not reach any cluster; add one, or enable it"
             ]
             raise ConfigurationError(problems[0])
+        # Not before: a round that was refused has to look at these peers again.
         self._peers, self._peers_at = known, time.monotonic()
         unseen = [one.peer for one in shipping if one.is_there is None]
         notices = [one.problem for one in peers if one.problem]

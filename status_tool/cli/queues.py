@@ -74,6 +74,7 @@ def _lost(settings: Settings, queues: Sequence[dict[str, Any]]) -> list[LostWal]
     from status_tool.gather.measured_queues import heads_of
     from status_tool.rules.lost_wals import lost_wals
 
+    # Most runs lose no WAL, and so need no Thrift.
     if not (found := lost_wals(queues)) or not settings.knows_thrift:
         return found
     return lost_wals(queues, heads_of(settings, {one.server for one in found if one.server}))

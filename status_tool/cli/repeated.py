@@ -72,6 +72,7 @@ def as_service() -> Iterator[Path]:
 
 def _leave() -> None:
     """Leave without waiting for anything."""
+    # First of all: the JVM still writes to the folders that are removed last.
     jvm.kill()
     forget_tickets()
     remove_held()

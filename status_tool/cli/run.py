@@ -118,6 +118,7 @@ class AskedRun:
             shutdown_ms=self.shutdown_ms,
             # FILE names local roots without their scheme, and --map-path names the slave's.
             hdfs_paths=tuple(root_of(path).removeprefix(LOCAL) for path in self.hdfs_paths),
+            # Plain --deep reads files whose layout differs, and only the comparison finds out which.
             files=dataclasses.replace(self._files(), deep=one.deep == "all"),
             deep=one.deep is not None,
             debug_dir=self.debug_dir,
@@ -147,6 +148,7 @@ class AskedRun:
             hdfs=one.only is not Half.HBASE,
             hdfs_paths=self.hdfs_paths,
             shutdown_ms=self.shutdown_ms,
+            # `journaling` knows the path, and removes an older journal where this is None.
             files=dataclasses.replace(self._files(), journal="" if one.resume else None),
             drained=one.drained,
             peer_id=one.peer,
@@ -245,6 +247,7 @@ def _run(asked: AskedRun) -> int:
         asked.debug_dir,
         one.as_json,
         asked.key,
+        # Whoever has not asked for samples need not hear why there are none.
         asks_samples="sample" in asked.given,
     )
 
@@ -311,6 +314,7 @@ def _refuse(mode: Mode, one: SimpleNamespace, given: frozenset[str]) -> None:
         raise UsageError("--deep does not go with -o FILE.json: the original tool's format holds no CRC32C")
     if one.rows not in (None, "all", "doubtful"):
         raise UsageError(f"--rows={one.rows}: expected --rows or --rows=all")
+    # Half a master of status-tool.toml refuses nothing: rows are compared with FILE's digests then.
     is_half_named = bool(one.master_thrift) != bool(one.master_zookeeper) and not one.master_conf
     if one.rows is not None and is_half_named and given & {"master_thrift", "master_zookeeper"}:
         raise UsageError("--rows reads the master by --master-conf DIR, or --master-thrift and --master-zookeeper")
@@ -368,6 +372,7 @@ def _sample_s(text: str | None) -> float:
         seconds = float(text)
     except ValueError:
         seconds = -1.0
+    # So written, NaN is refused as well: no comparison with it holds.
     if not 0 < seconds <= MAX_SAMPLE_S:
         raise UsageError(f"--sample {text}: expected seconds, at most {MAX_SAMPLE_S:g}, or off")
     return seconds

@@ -84,6 +84,7 @@ class Option:
     @property
     def unset(self) -> bool | None:
         """The value where it is not given."""
+        # Never its default: `given_of` would take that for given, and some defaults depend on the mode.
         return False if self.type is bool else None
 
 

@@ -102,6 +102,7 @@ def write_reports(outcome: Outcome, output: Output, history: Sequence[Moment] = 
         write_report(metrics, outcome, output.metrics, PUBLIC)
     if output.repair_script is not None:
         write_report(ScriptReporter(output.repair_script.name), outcome, output.repair_script)
+    # Only now: the verdict holds although the dump failed, so its files are written first.
     if outcome.undumped:
         raise OutputError(f"{outcome.undumped}; the verdict is: {outcome.verdict}")
 
@@ -124,6 +125,7 @@ def write_file(
     with make_progress() as progress:
         written = write_side(settings, request, output, progress.step, key, progress)
         if debug_dir is not None:
+            # From FILE: another look at the cluster would show another moment.
             dump_file(output, debug_dir)
     told = [] if read is None else [read]
     if asks_samples and written.unsampled:

@@ -219,6 +219,7 @@ def _create(settings: Settings) -> str:
     with connection(settings.thrift()) as client:
         if settings.state_table.encode() in client.tables():
             return f"State table {settings.state_table}: exists."
+        # Thrift 1 has no call that creates a namespace.
         if ":" in settings.state_table:
             return f"State table {settings.state_table}: missing; the first tracker creates it with its namespace."
         client.create_table(settings.state_table, {"t": {"max_versions": 1}})

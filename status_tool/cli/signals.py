@@ -94,6 +94,7 @@ def end_soon(last_words: Callable[[], object]) -> None:
     if not _are_handled():
         return
     _last_words = last_words
+    # A process has one such alarm. It is `_end_late`'s from now on, so nothing may use it to raise again.
     sys.unraisablehook = _quiet_about_signals
     # Once Python no longer handles signals itself, the alarm would end the process with a code of its own.
     atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)
@@ -173,6 +174,7 @@ def _end_late(_number: int, _frame: FrameType | None) -> None:
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
+    # Whatever fails here, the process has to end.
     with suppress(Exception):
         if _started is not None:
             _started()
@@ -185,4 +187,5 @@ def _end_saying(text: str, number: int) -> NoReturn:
     os.write(sys.stderr.fileno(), f"status-tool: {text}\n".encode())
     if "--json" in sys.argv:
         os.write(sys.stdout.fileno(), error_document(text, code).encode() + b"\n")
+    # `sys.exit` raises, and a half-imported module or a finalizer may swallow that.
     os._exit(code)

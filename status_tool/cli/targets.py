@@ -95,6 +95,7 @@ def _refuse_in_folder(given: Mapping[str, Any], inputs: Sequence[Named], outputs
                 f"{flag} {safe(str(path))} lies where -d writes its .jsonl files: name another --debug-dir"
             )
     for flag, path in _in(given.get("folder"), outputs):
+        # `newest_file` passes over hidden files.
         if not path.name.startswith("."):
             raise UsageError(
                 f"{flag} {safe(str(path))} lies in the folder of --from, and would be taken for a status file: "
@@ -104,6 +105,7 @@ def _refuse_in_folder(given: Mapping[str, Any], inputs: Sequence[Named], outputs
 
 def _in(folder: Any, files: Iterable[Named]) -> Iterator[Named]:
     if folder is not None:
+        # A file is written where its links lead (`check_target`).
         yield from (one for one in files if _is_same(Path(os.path.realpath(one[1])).parent, Path(folder)))
 
 
@@ -114,6 +116,7 @@ def _is_same(one: Path, other: Path) -> bool:
 def _identity(path: Path) -> tuple[Any, ...]:
     """Return the identity of the file behind links; for one that does not exist, that of its folder, and its name."""
     real = Path(os.path.realpath(path))
+    # Two real paths may still be one file, by a hard link or a mount.
     with suppress(OSError, ValueError):
         found = real.stat()
         return found.st_dev, found.st_ino

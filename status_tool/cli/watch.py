@@ -19,6 +19,7 @@ from status_tool.errors import UsageError
 from status_tool.spark.settings import take_spark
 
 DEFAULT_EVERY_S = 300.0
+# The pages have no access control: other hosts see them only if --listen names an address.
 _LOOPBACK = "127.0.0.1"
 REFUSED = {name: option.unwatched for name, option in DECLARED.items() if option.unwatched}
 """Options of `run` that do not go with it, and why."""
@@ -76,6 +77,7 @@ def watch(
     read = set() if "status_file" in known else {"status_file"}
     refuse_overwriting({**plain(made.params), **dict.fromkeys(read), "folder": folder, "history": history})
     host, port = _address(listen)
+    # `watching` imports PySpark, which has to be that of SPARK_HOME.
     take_spark()
     with loading():
         from status_tool.cli.watching import Service, keep_watch
@@ -152,4 +154,5 @@ def _address(text: str | None) -> tuple[str, int | None]:
     host, _, port = text.rpartition(":")
     if not port.isdigit() or int(port) > 65_535:
         raise UsageError(f"--listen {text}: expected PORT or HOST:PORT")
+    # Brackets keep an IPv6 address apart from its port; `bind` takes none.
     return host.strip("[]") or _LOOPBACK, int(port)

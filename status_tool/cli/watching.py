@@ -72,6 +72,7 @@ _BOUNDED = tuple(
         "ui.retainedTasks": 1_000,
         "ui.retainedDeadExecutors": 5,
         "sql.ui.retainedExecutions": 5,
+        # Spark removes what a round has left once Java has collected it, which may wait half an hour by default.
         "cleaner.periodicGC.interval": "5min",
     }.items()
 )
@@ -101,6 +102,7 @@ def keep_watch(what: RoundParameters, service: Service) -> int:
         if service.listen is not None:
             stale_s = STALE_ROUNDS * service.every_s + STALE_S
             pages = stack.enter_context(closing(HttpPages(*service.listen, stale_s)))
+            # stdout has one line, or one document, a round.
             print(f"status-tool: listening on {service.listen[0]}:{pages.port}", file=sys.stderr)
         folder = stack.enter_context(as_service())
         webhook = None if service.webhook is None else stack.enter_context(closing(Webhook(service.webhook)))
@@ -126,6 +128,7 @@ class _Session:
         own = {"spark.local.dir": str(folder), _JVM_OPTIONS: f'"-Djava.io.tmpdir={folder}"'}
         chosen = dict(conf)
         if (options := chosen.get(_JVM_OPTIONS)) is not None:
+            # Of two equal options Java takes the later one: the user's counts.
             chosen[_JVM_OPTIONS] = f"{own[_JVM_OPTIONS]} {options}"
         self._conf = tuple((dict(_BOUNDED) | own | chosen).items())
         self._stack = ExitStack()
@@ -217,6 +220,7 @@ class _Watcher:
             if self._what.master is not None:
                 # As `--layout`, `--rate` may be for the other side.
                 check = replace(check, files=replace(check.files, for_hdfs=()))
+            # `--layout` was for the master's local folders: a slave without any would refuse it.
             if has_local and not check.scope.path_map.leads_to_disk:
                 check = replace(check, files=replace(check.files, layout=None))
             outcome = checked(asked.settings, check)
@@ -225,6 +229,7 @@ class _Watcher:
             one = asked.options
             self._points = self._recovery_points(asked)
             output = Output(one.as_json, one.report, one.metrics, one.repair_script, began, points=self._points)
+            # `tell` adds this round to the history only afterwards.
             write_reports(outcome, output, (*self._history.moments(outcome), self._moment(outcome)))
         # Objects here hold what Spark's JVM keeps for a round, in cycles that Python would leave for long.
         gc.collect()
@@ -237,6 +242,7 @@ class _Watcher:
         if one.published is None or one.only is Half.HDFS or not is_read:
             return {}
         wanted = None if one.published == ANY_MASTER else one.published
+        # As `recovery-point` asks: a point is of streams alone.
         scope = replace(asked.scope(), check_hdfs=False)
         points = PointAsked(scope, wanted, asked.key, one.spark_master, asked.spark_conf)
         with make_progress() as progress:
@@ -300,6 +306,7 @@ class _Watcher:
     def _made(
         self, done: CheckRound, ended_ms: int, page: tuple[HtmlReporter, Outcome] | None, document: dict[str, Any]
     ) -> Pages:
+        # Pages are rendered when they are requested, so they keep what was known before their own round.
         last, outcome = self._last, done.outcome
         metrics = MetricsReporter(ended_ms, done.took_s, last, self._points)
         report = None if page is None else lambda: _text(lambda stream: page[0].write(page[1], stream))
@@ -323,6 +330,7 @@ def newest_file(folder: Path) -> Path:
         (written_ms, *_), path = max((_written(entry), entry.path) for entry in found)
     except OSError as error:
         raise ConfigurationError(f"cannot read --from {folder}: {error.strerror}") from None
+    # `max` raises it where the folder has no file.
     except ValueError:
         raise ConfigurationError(f"--from {folder}: no status file is there yet") from None
     if (ahead_ms := written_ms - now_ms()) > AHEAD_MS:

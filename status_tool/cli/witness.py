@@ -71,6 +71,7 @@ def witness(
     if (principal is None) != (keytab is None):
         raise UsageError("--principal NAME and --keytab FILE belong together: give both, or neither")
     key = () if principal is None or keytab is None else (principal, str(keytab.absolute()))
+    # Java takes the first hbase-site.xml of its class path, and HBase's own folder has one, too.
     classes = os.pathsep.join((*map(str, conf_dir or ()), hbase_class_path(hbase_home)))
     options = (*_own_options(os.environ.get("JAVA_TOOL_OPTIONS", "")), *realms_option())
     place = (endpoint.cluster_key, host, str(port), str(store))

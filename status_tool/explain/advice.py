@@ -25,6 +25,7 @@ _GLOB = re.compile(r"[*?\[\]{}\\]")
 COPY_TABLE = f"{_MAPREDUCE}.CopyTable"
 HASH_TABLE = f"{_MAPREDUCE}.HashTable"
 SYNC_TABLE = f"{_MAPREDUCE}.SyncTable"
+# HBase's own number for all versions (`HConstants.ALL_VERSIONS`).
 ALL_VERSIONS = 2**31 - 1
 HOLES = repaired_by(Copy.HOLE)
 TABLE_COPIES, CONTENTS, FILE_COPIES = map(repaired_by, (Copy.TABLE, Copy.CONTENT, Copy.FILE))

@@ -55,5 +55,6 @@ def _link(source: str, target: str, peer: Mapping[str, Any]) -> PeerLink:
 def _notes(peer: Mapping[str, Any], own: bool) -> Iterator[str]:
     if not peer.get("enabled", True):
         yield "DISABLED"
+    # HBase's own peer for region replicas leads to its own cluster by design.
     if own and not feeds_replicas(peer):
         yield "its own cluster"

@@ -68,6 +68,7 @@ def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> 
     `findings` are those of regions, streams and files; the worst `max_problems` suffice.
     """
     run, files, older = _hbase_findings(context, tally), _file_findings(context, tally), _older_findings(context)
+    # A FILE2 from before the cut leaves both halves in doubt.
     hbase = _hbase(context, tally, [*run, *older]) if context.check_hbase else None
     # Findings about files leave the verdict on HBase as it is.
     hdfs = _hdfs(context, tally, [*files, *older]) if context.check_hdfs else None
@@ -123,6 +124,7 @@ def _hbase(context: RunContext, tally: Tally, run: list[Finding]) -> HBaseOutcom
         verdict = Verdict.UNVERIFIABLE
     else:
         verdict = Verdict.COMPLETE
+    # `Evidence` goes from the strongest to the weakest.
     weakest = [level for level in Evidence if tally.evidence[level]]
     return HBaseOutcome(
         verdict,

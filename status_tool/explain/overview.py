@@ -53,6 +53,7 @@ def causes(findings: Iterable[Finding]) -> list[Cause]:
 
 
 def _cause_of(finding: Finding) -> Cause:
+    # An empty key is the open end of a table: no bound.
     keys = (finding.start_key or None, finding.end_key or None)
     return Cause(finding, 1, finding.lag_ms, finding.written_from_ms, finding.repair_to_ms, *keys)
 

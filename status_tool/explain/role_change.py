@@ -193,6 +193,7 @@ def _added_by_hand(hop: Hop, key: str) -> Iterator[Move]:
 
 def _free_names(stations: Sequence[Station], source: str, target: str) -> Iterator[str]:
     taken = {str(peer["id"]) for one in stations if one.name == source for peer in one.peers or ()}
+    # HBase refuses a peer's id with a hyphen (`ReplicationPeerManager.preAddPeer`), and names of clusters may have one.
     plain = "".join(char if char.isalnum() else "_" for char in target)
     return (name for name in (plain, *(f"{plain}_{number}" for number in range(2, 1_000))) if name not in taken)
 

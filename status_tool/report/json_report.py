@@ -20,6 +20,7 @@ class JsonReporter(Reporter):
     """
 
     def write(self, outcome: Outcome, stream: TextIO) -> None:
+        # NaN and Infinity are no JSON, and Python writes them unless it is told not to.
         json.dump(document(outcome), stream, indent=2, ensure_ascii=True, allow_nan=False)
         stream.write("\n")
 
@@ -105,6 +106,7 @@ def _not_replicated(left_out: NotReplicated | None) -> dict[str, Any] | None:
     """Return complete counts, and bounded lists of names."""
     if left_out is None:
         return None
+    # None for a table that is left out as a whole, whatever its families.
     names: dict[str, list[str] | None] = dict.fromkeys(left_out.tables)
     for table, family in left_out.families:
         families = names.setdefault(table, [])

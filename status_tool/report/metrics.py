@@ -16,6 +16,7 @@ from status_tool.report.reporter import Reporter, file_counts, region_counts
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.verdicts import EXIT_CODES
 
+# The lines that are read stand first, and the path may lead to a large file that is none of ours.
 MAX_BEFORE = 1 << 20
 _Sample = tuple[Mapping[str, str], float | int]
 
@@ -52,6 +53,7 @@ def before(path: str | os.PathLike[str]) -> Before:
     except (OSError, UnicodeDecodeError):
         return Before()
     labels = re.search(r"^status_tool_up{(.*)} [01]$", text, re.MULTILINE)
+    # Python writes times and checksums without an exponent.
     success, limits, crc32 = (
         re.search(rf"^status_tool_{name}{{.*}} ([0-9.]+)$", text, re.MULTILINE)
         for name in ("last_success_timestamp_seconds", "limits", "limits_checksum")
@@ -86,6 +88,7 @@ class MetricsReporter(Reporter):
 
     def write_failure(self, stream: TextIO) -> None:
         """Write the metrics of a failed run: `up` 0 under the labels of the previous run."""
+        # Each series has all three labels, even if no run has come to a verdict yet.
         names = {name: self._last.names.get(name, "") for name in ("master", "slave", "peer")}
         lines = [*self._run(replace(self._last, names=names), 0), "# EOF"]
         stream.writelines(line + "\n" for line in lines)

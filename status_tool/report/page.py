@@ -86,6 +86,7 @@ class HtmlReporter(Reporter):
         self._history = history
 
     def write(self, outcome: Outcome, stream: TextIO) -> None:
+        # `render` would hold the whole page as one text.
         for part in _template().generate(**_content(outcome, self._run_ms), timeline=timeline(self._history)):
             stream.write(part)
 
@@ -95,6 +96,7 @@ def _template() -> Any:
     # Imported here: most runs write no page.
     from jinja2 import Environment, StrictUndefined
 
+    # A name that `_content` lacks is an error (`StrictUndefined`): by default it would be blank on the page.
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, finalize=_finalized
     )
@@ -274,6 +276,7 @@ def _tiles(drawing: Drawing, problems: Sequence[Problem], placed: dict[str, int]
         by_table[tile.table].append((_KEYS[str(tile.worst)], number, title))
         counts[tile.table][str(tile.worst)] += 1 if tile.regions == 1 else tile.at_fault
         counts[tile.table][str(Status.COMPLETE)] += tile.regions - tile.at_fault if tile.regions > 1 else 0
+    # Tables without a problem come last; otherwise their order stays, as `sorted` is stable.
     order = sorted(by_table, key=lambda table: all(key == "c" for key, _, _ in by_table[table]))
     return [
         (table, _words({s: n for s, n in counts[table].items() if n}, "regions"), by_table[table]) for table in order
@@ -292,6 +295,7 @@ def _axis(outcome: Outcome, problems: Sequence[Problem]) -> dict[str, Any] | Non
     if not drawn:
         return None
     first = min(p.written_from_ms or 0 for p in drawn)
+    # The cut is on the axis, too, although what is missing may be much older.
     last = max(outcome.cut_ms, max(p.written_to_ms or 0 for p in drawn))
     span = max(last - first, 1)
 
@@ -304,6 +308,7 @@ def _axis(outcome: Outcome, problems: Sequence[Problem]) -> dict[str, Any] | Non
     servers = sorted(by_server, key=lambda name: -max(p.lag_ms or 0 for p in by_server[name]))
     cells: dict[int, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     for number, name in enumerate(servers):
+        # All servers beyond `LANES` share one more lane.
         lane = min(number, LANES)
         for problem in by_server[name]:
             start, end = (int(x_of(ms or 0)) // CELL for ms in (problem.written_from_ms, problem.written_to_ms))
@@ -423,6 +428,7 @@ def _servers(drawing: Drawing, problems: Sequence[Problem]) -> list[tuple[str, .
     known, rows = [*drawing.servers], []
     names = {line.server for line in known}
     others = dict.fromkeys(p.origin for p in problems if p.origin and p.origin not in names)
+    # A problem's origin is the server that wrote the entries, so it is the master's.
     known += [ServerState("master", name) for name in others]
     for number, line in enumerate(known, 1):
         flags = [{None: "", True: "yes", False: "no"}[flag] for flag in (line.live, line.tracked, line.echoed)]
@@ -533,6 +539,7 @@ def _cell(name: str, problem: Problem, numbers: dict[str, str] | None, day: str)
     if name == "server":
         return None, (numbers or {}).get(problem.origin or "", problem.origin or "")
     if name == "sequence ids":
+        # A dash takes three bytes in UTF-8, in each of many rows.
         return None, span(problem.from_seq, problem.to_seq, str, "-" if compact else "–")
     if name == "written":
         first, last = problem.written_from_ms, problem.written_to_ms

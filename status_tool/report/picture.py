@@ -47,17 +47,20 @@ def picture(clusters: ClusterMap) -> Iterator[str]:
     yield f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">'
     nodes, links = counted(len(clusters.clusters), "cluster"), counted(len(clusters.links), "replication peer")
     yield f"<title>{nodes}, {links}</title>"
+    # A marker does not take over the colour of its line, so each colour has its own.
     yield from _marker("head", "head")
     yield from _marker("alarm", "alarm")
     lanes: dict[tuple[str, str], int] = defaultdict(int)
     depth = 0
     for link in clusters.links:
         if link in backward:
+            # Less than a third of a box: the ends of all links stay below their boxes.
             yield from _back(link, places, lowest + ARC // 2 * depth, STEP * depth % (BOX_W // 3))
             depth += 1
         else:
             yield from _forward(link, places, lanes[link.source, link.target])
             lanes[link.source, link.target] += 1
+    # Last, as SVG draws in order: a box covers the links that pass behind it.
     for cluster in clusters.clusters:
         yield from _box(cluster, places[cluster.name])
     yield "</svg>"
@@ -77,6 +80,7 @@ def _places(clusters: ClusterMap) -> dict[str, _Place]:
         waiting = deque([(first.name, 0)])
         while waiting:
             name, column = waiting.popleft()
+            # In a ring, and by a second way, links lead to a cluster that has its place already.
             if name in places:
                 continue
             places[name] = _Place(column, filled[column])
@@ -123,6 +127,7 @@ def _path(link: PeerLink, d: str) -> str:
 def _label(link: PeerLink, x: int, y: int) -> str:
     words = f"peer {link.peer}" + (f": {link.note}" if link.note else "")
     style = _styled("alarm" if link.broken else "", link)
+    # About as many letters as `GAP_X` has room for; the title has all of them.
     shown = f"{_text(words, 26)}<title>{_text(words)}</title>"
     return f'<text class="{style}" x="{x}" y="{y}" text-anchor="middle">{shown}</text>'
 

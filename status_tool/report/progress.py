@@ -108,6 +108,7 @@ class LineProgress(Progress):
         self._over = threading.Event()
 
     def __enter__(self) -> Progress:
+        # A daemon, so that no end of the process has to wait for it.
         threading.Thread(target=self._report, name="progress", daemon=True).start()
         return self
 
@@ -204,10 +205,12 @@ class LiveProgress(Progress):
             SpinnerColumn(finished_text="✓"),
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
+            # `TextColumn` demands a format, which `render` below does without.
             _CountColumn("{task.completed}"),
             TimeElapsedColumn(),
             TimeRemainingColumn(compact=True),
             console=Console(file=stream, stderr=True),
+            # The answer follows on the same terminal, so the bars go.
             transient=True,
         )
 
@@ -281,6 +284,7 @@ def make_progress(stream: TextIO | None = None) -> Progress:
 
 def is_live(stream: TextIO) -> bool:
     """Return True if a display may redraw itself on the stream. `-v` wants lines that stay."""
+    # rich takes a terminal without TERM for one that can redraw.
     return stream.isatty() and not _shown.verbose and os.environ.get("TERM", "dumb") not in ("dumb", "")
 
 
@@ -289,4 +293,5 @@ def _on(stream: TextIO) -> Progress:
         return LiveProgress(stream)
     if stream.isatty():
         return LineProgress(stream)
+    # In a log that others write to, short runs stay silent, and each line says whose it is.
     return LineProgress(stream, announces=_shown.verbose, prefix="status-tool: ")

@@ -12,6 +12,7 @@ from status_tool.report.reporter import Reporter
 from status_tool.report.text import MAX_LISTED_NAMES
 from status_tool.vocabulary.outcome import Outcome, TableRepair
 
+# Without `set -e`: a copy that fails must not keep the other tables from theirs.
 _HEAD = r"""#!/usr/bin/env bash
 # Repairs of one check by status-tool: copies what is missing from the master to the slave.
 #
@@ -91,6 +92,7 @@ def _repair(repair: TableRepair) -> Iterator[str]:
 
 
 def _proof(repairs: Sequence[TableRepair]) -> Iterator[str]:
+    # All of it as comments: the script runs on the master, and SyncTable has to run on the slave.
     yield "# --- The check that proves the repair --------------------------------------------------"
     yield "# What has been copied leaves no trace in the streams, so it is compared row by row. The check with --rows"
     yield "# does so by digests (DIR: the master's configuration); one with --since takes your word for it. The same by"
@@ -122,5 +124,6 @@ def _word(word: str) -> str:
         elif char.isprintable():
             parts.append(char)
         else:
+            # A name that is not UTF-8 holds its bytes as lone surrogates (PEP 383).
             parts.extend(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogateescape"))
     return "$'" + "".join(parts) + "'"

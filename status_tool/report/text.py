@@ -72,6 +72,7 @@ def _lines(outcome: Outcome, script: str | None) -> Iterator[str]:
     if overview.groups:
         yield ""
         yield from _group_lines(overview.groups, outcome.max_problems)
+    # Without a problem the counts above say as much.
     if overview.tables and overview.groups:
         yield ""
         yield from _tables(overview.tables)
@@ -92,6 +93,7 @@ def headline(outcome: Outcome) -> Iterator[str]:
         counts = region_counts(outcome)
         parts.append(_share(sum(counts.values()), counts[Status.COMPLETE], "region"))
     if outcome.hdfs is not None:
+        # Files that only the slave has count in neither number, unless they are a fault (`--strict-extra`).
         good = outcome.hdfs.files.get(FileStatus.MATCH, 0)
         parts.append(_share(good + outcome.hdfs.at_fault, good, "file"))
     yield "; ".join(
@@ -151,6 +153,7 @@ def _note_lines(outcome: Outcome) -> Iterator[str]:
 
 def _tables(tables: Sequence[TableLine]) -> Iterator[str]:
     yield "Tables, worst first:"
+    # One long name moves its own line only, not the column of all tables.
     width = min(max(len(safe(line.table)) for line in tables[:MAX_TABLES]), MAX_NAME)
     for line in tables[:MAX_TABLES]:
         counts = {str(status): line.regions[status] for status in reversed(Status)}
@@ -251,6 +254,7 @@ def shell_lines(command: str) -> Iterator[str]:
     line = ""
     for word in shlex.split(command):
         quoted = safe(shlex.quote(word))
+        # Three more: a space before the word, and a space and a backslash at the end.
         if line and len(line) + len(quoted) + 3 > WIDTH:
             yield f"{line} \\"
             line = "  " + quoted

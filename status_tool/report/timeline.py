@@ -75,5 +75,6 @@ def _curve(
     """Return the points of a line whose highest value fills its lane. Checks without a verdict are left out."""
     known = [(one.at_ms, value(one)) for one in history if one.verdict is not None]
     most = max((height for _, height in known), default=0)
+    # Four units at either edge: half of the line's stroke would be cut off there.
     points = " ".join(f"{x_of(ms)},{round(4 + (_LANE - 8) * (1 - height / (most or 1)), 1)}" for ms, height in known)
     return {"name": name, "most": most, "words": f"{name}, at most {words(most)}", "points": points}

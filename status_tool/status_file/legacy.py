@@ -102,6 +102,7 @@ def _files(state: Any) -> dict[str, tuple[str, str]]:
         if not path.startswith("/"):
             raise ValueError(f"hdfsState has a path that is not absolute: {key}")
         checksum = _checksum(path, value)
+        # Two URIs may be one path without scheme and authority.
         if files.setdefault(path, checksum) != checksum:
             raise ValueError(f"hdfsState has two different checksums for {path}")
     return files
@@ -188,6 +189,7 @@ class LegacyWriter:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
+            # Once more: the rows are known only now.
             self._refuse_unchecked()
             self._refuse_empty()
             document: dict[str, Any] = {"shutdownTime": self.header.shutdown_ms or 0, "hdfsState": self._files}
@@ -233,6 +235,7 @@ class LegacyWriter:
         """Take rows of any kinds in any order."""
         for row in rows.select(_COLUMNS).to_pylist():
             if row["kind"] == "stream" and row["region"] is not None and row["write_ms"] is not None:
+                # The format has one time for a region, which has a stream for each family and server.
                 self._regions[row["region"]] = max(row["write_ms"], self._regions.get(row["region"], 0))
             elif row["kind"] == "stream":
                 self._undated.append(row["region"] or "unknown")

@@ -39,6 +39,7 @@ def _columns(path: Path) -> Iterator[tuple[int, int]]:
         for number in range(metadata.num_columns):
             column = metadata.row_group(group).column(number)
             pages = (column.dictionary_page_offset, column.data_page_offset)
+            # A column's dictionary, if it has one, stands before its data.
             start = min(offset for offset in pages if offset is not None)
             yield start, start + column.total_compressed_size
 

@@ -48,6 +48,7 @@ _BATCH_ROWS = 16_384
 # Spark expands globs, skips names that start with `.` or `_`, and stumbles over colons:
 # a file with such a name is given to it by a link with a plain one.
 _PLAIN_PATH = re.compile(r"/(?:[A-Za-z0-9._+-]+/)*[A-Za-z0-9][A-Za-z0-9._+-]*")
+# MemoryError: a damaged file may state sizes that no memory holds.
 _PARQUET_ERRORS = (pa.ArrowException, OSError, ValueError, MemoryError)
 
 
@@ -262,6 +263,7 @@ def _footer(file: BinaryIO, path: str | os.PathLike[str], size: int) -> tuple[in
     """Return where the Parquet footer starts, and its bytes."""
     if file.read(4) != _MAGIC:
         raise _refusal(path, "is not a status file")
+    # `PAR1`, the footer's length, and `PAR1` once more.
     if size < 12:
         raise _refusal(path, "is truncated: copy it again")
     file.seek(size - 8)
