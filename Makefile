@@ -58,8 +58,8 @@ image: wheel ## An OCI image in dist/image, of Debian's packages: needs root, mm
 demo: setup ## Two real clusters: a complete verdict, then a caught loss
 	$(BIN)/python -m tests.demo
 
-# What needs no cluster runs beside two pairs of clusters, and is printed when it has ended. Each pair takes CPU also while a
-# test waits, 0.3 to 0.9 of a core as the machine is: three or four may leave too little for the tests.
+# What needs no cluster runs beside three pairs of clusters, and is printed when it has ended. Two pairs leave 0.8 of two
+# cores idle, as their tests wait for timers; each pair takes 3 GB.
 test: setup ## All tests
 	@(output=$$($(MAKE) --no-print-directory lint test-java test-local WORKERS=0 2>&1); code=$$?; printf '\n%s\n' "$$output"; exit $$code) & \
 	beside=$$!; trap 'kill $$beside 2>/dev/null' INT TERM; \
@@ -74,7 +74,7 @@ test-java: ## Tests of the trackers
 	cd coprocessor_stubs && mvn -B -ntp test
 
 test-clusters: setup ## Tests on real clusters
-	$(BIN)/python -m pytest tests/cluster tests/lab -m cluster -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest tests/cluster tests/lab -m cluster -n 3 --dist loadfile --no-loadscope-reorder
 
 WORKERS ?= 2
 test-local: setup ## All tests of Python without clusters
