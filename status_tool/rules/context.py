@@ -180,6 +180,7 @@ def _origin_rules(origins: Iterable[Origin]) -> dict[int, OriginRule]:
         if origin.id is not None:
             # Several rows of one origin settle it only together.
             known = rules.get(origin.id, OriginRule(True, origin.after_ms))
+            # A time is after the cut only if it is so by every row. One unknown bound leaves that unknown.
             bounds = [one.after_ms for one in (known, origin) if one.after_ms is not None]
             rules[origin.id] = OriginRule(known.settled and origin.reason is None, max(bounds) if bounds[1:] else None)
     return rules
@@ -303,6 +304,7 @@ def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], 
         accepted=past.accepted,
         unaffected=_unaffected(past.accepted, ages, past.kept(BY_ROWS)),
         is_settled_by_rows=len(certain) < len(found),
+        # Without any `table` row nobody knows them: an empty set would say that the slave has none of them.
         slave_tables=frozenset(row["table"] for row in theirs["table"] if row.get("table")) or None,
         settled_tables=frozenset(
             one.table for one, other in zip(judged, tables, strict=True) if one.findings != other.findings
@@ -384,6 +386,7 @@ def _families(
         name = row.get("table")
         if name is not None and chosen.holds(name) and queues.families.ships(name, None):
             known[name] = families_in_scope(row.get("detail"), queues.withheld.get(name, ()))
+    # A table of unknown families stays: no proof covers it, so that proofs of all others accept no server.
     return {name: ours for name, ours in known.items() if ours != ()}
 
 

@@ -167,6 +167,7 @@ def unattended(facts: Iterable[Row]) -> dict[str, Unattended]:
         if row.get("state") == FactState.UNATTENDED and table is not None:
             one = Unattended(row.get("entries") or 1, row.get("region") or "", row.get("detail") or "")
             known = found.get(table, Unattended(0, one.example, one.why))
+            # Each part of the state table has a row of its own, and the parts come in any order.
             example, why = min((one.example, one.why), (known.example, known.why))
             found[table] = Unattended(known.regions + one.regions, example, why)
     return found

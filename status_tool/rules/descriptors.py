@@ -119,6 +119,7 @@ def retention_of(descriptor: Mapping[str, Any]) -> dict[str, Sequence[int]]:
     for name, family in sorted(_families(descriptor).items()):
         values = [setting.of(family) for setting in _SETTINGS if setting.key != "mob"]
         if None not in values:
+            # `mob` is the last of `_SETTINGS`, so the values without it keep their places.
             ranks = (setting.rank(value) for setting, value in zip(_SETTINGS, values, strict=False))
             found[name] = (*ranks, is_durable)
     return found
@@ -168,6 +169,7 @@ def _known(ours: Any, theirs: Any) -> Iterator[tuple[_Setting, Any, Any]]:
 
 def _is_less(setting: _Setting, master: Any, slave: Any, theirs: Any) -> bool:
     """Return True if a difference takes cells away on the slave. MIN_VERSIONS counts only where cells expire at all."""
+    # IS_MOB decides where a large value is stored, and not whether it is.
     if setting.key == "mob":
         return False
     if setting.key == "new_version_behavior":

@@ -174,6 +174,7 @@ def routes_of(hops: Sequence[Hop]) -> list[Route]:
     waiting: list[Route] = [(hop,) for hop in hops]
     while waiting:
         found += waiting
+        # In a full mesh the number of paths grows with the factorial of the number of clusters.
         if len(found) > MAX_ROUTES:
             raise UsageError(f"more than {MAX_ROUTES} paths lead through these clusters: name fewer of them")
         waiting = [

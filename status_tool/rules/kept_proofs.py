@@ -203,6 +203,7 @@ def servers_since(since: Baseline, tables: Iterable[str], proofs: Mapping[str, K
     names = list(tables)
     if not names or any(table not in proofs for table in names):
         return since.everything_ms
+    # A server may have written to any of the tables, so the earliest proof decides.
     proven_ms = min(proofs[table].until_ms for table in names)
     return proven_ms if since.everything_ms is None else max(proven_ms, since.everything_ms)
 

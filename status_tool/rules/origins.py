@@ -115,6 +115,7 @@ def _judge(row: Row, master: Header, since_ms: int | None, drained: frozenset[in
         why = f"; {left[identity]}" if identity is not None and identity in left else ""
         reason = f"{reason}{why}; {_last_resort(row)}"
     name = row.get("server") or origin_name(identity, {}) or "unknown server"
+    # Without an echo, the row's READ_MS may be that of an earlier barrier.
     bounds = (_after_ms(row, master), barrier_ms(row)) if echoed else (None, None)
     return Origin(identity, name, live, tracked, reason, *bounds)
 
@@ -127,6 +128,7 @@ def _with_clock(origin: Origin, row: Row, baselines: Collection[int]) -> Origin:
     health = object_in(row.get("detail")) or {}
     times: list[Any] = [health.get(name) for name in ("clock_back_ms", "clock_low_ms")]
     back_ms, low_ms = (int(time) if is_number(time) else 0 for time in times)
+    # If nobody knows how far back the clock was set, it may have passed every baseline before `back_ms`.
     passed = [moment for moment in baselines if low_ms <= moment < back_ms and origin.reason is None]
     if not passed:
         return origin

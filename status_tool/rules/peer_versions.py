@@ -35,6 +35,7 @@ class Span:
         """Return True if nothing that is written in between can differ: they share a version, or one follows the other
         directly and says the same.
         """
+        # A starting HBase master writes each znode anew. If no server is up meanwhile, no span has both versions.
         gap = 1 if self.content == other.content else 0
         return self.first <= other.last + gap and other.first <= self.last + gap
 

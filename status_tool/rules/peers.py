@@ -136,6 +136,7 @@ def is_incarnation(peer: Mapping[str, Any], incarnation: Any, seen_ms: int) -> b
     A ZooKeeper that was made anew numbers from the beginning, and may give a peer the number that another one had.
     """
     created_ms: Any = peer.get("created_ms")
+    # ZooKeeper's clock gives the one time, a region server's or the tool's the other.
     is_younger = is_number(created_ms) and seen_ms < created_ms - 2 * SKEW_MS
     return is_number(incarnation) and bool(incarnation == peer.get("incarnation")) and not is_younger
 

@@ -70,6 +70,7 @@ def is_over(row: Row, peers: Iterable[PeerFacts], before_ms: int) -> bool:
     """
     if row.get("live") is not False or not is_writer(row) or row.get("origin") is None:
         return False
+    # A row may have both: the server ended cleanly, and the spool brought its last row late.
     ended_ms = row["final_ms"] if row.get("final_ms") is not None else row.get("gone_ms")
     if ended_ms is None or ended_ms >= before_ms:
         return False

@@ -350,6 +350,7 @@ def _unchanged_since_start(server: str, peer: Mapping[str, Any]) -> bool:
         return False
     # A server that claims the queues may ship by the filter from before the last change until it refreshes the peer.
     in_force_ms = created_ms if modified_ms == created_ms else max(created_ms, modified_ms + REFRESHED_MS)
+    # ZooKeeper's clock gives the one time, the server's own clock the other.
     return bool(in_force_ms < started_ms - SKEW_MS)
 
 
@@ -386,6 +387,7 @@ def _strays(
 def _is_older_than_slave(row: Row, slave_since_ms: int | None) -> bool:
     """Return True if a crashed server may have written, since its last flush, before the slave was there."""
     known_ms = latest(start_code(str(row["server"])), row.get("flush_ms"))
+    # A clock of the slave gives `slave_since_ms`, one of the master the other times.
     return slave_since_ms is not None and (known_ms is None or known_ms < slave_since_ms + SKEW_MS)
 
 
@@ -400,9 +402,11 @@ def _loads_from_ms(state: _State, spans: Sequence[Span], slave_since_ms: int | N
     refs = (state.summary.get("hfile_refs") or {}).get(state.peer["id"])
     if refs is None or refs["files"]:
         return None
+    # The peer's own configuration overrides the servers' settings, and trackers record those alone.
     if own_shipping(state.peer) or state.peer.get("drops_loads") or None in _times(state.peer):
         return None
     created_ms, modified_ms = _times(state.peer)
+    # A starting HBase master writes the znode anew: `modified_ms` may be later than the last real change.
     in_force_ms = earliest(modified_ms + REFRESHED_MS, in_force_since(spans, state.peer))
     # No queue shows a load from before any of these: it was not recorded, left out by the peer, or shipped elsewhere.
     # A server that has yet to learn of a new peer records none for it.

@@ -206,6 +206,7 @@ def region_findings(region: Region, table: TableFacts | None, context: RunContex
     loads = _facts(region, FactState.BULK_LOAD)
     if any(map(is_asked, loads)) and not (table and table.loads_shipped):
         yield found("bulkload", _newest(loads), "which the WAL does not carry")
+    # A load with `disableReplication` is queued like any other, and the sink skips it: no queue proves it shipped.
     local = _facts(region, FactState.LOCAL_LOAD)
     if any(map(is_asked, local)):
         yield found("bulkload", _newest(local), _LOCAL_LOAD)

@@ -45,6 +45,7 @@ def second_proof(master: Header, facts: WitnessFacts | None, slave_servers: Iter
     return SecondProof(
         origin_id(master.cluster_id),
         f"the slave's trackers do not record each entry by itself ({live})" if live else None,
+        # A clock of the slave gives this end, the origin's clock the write times that it is compared with.
         None if until_ms is None else until_ms + SKEW_MS,
         None if doubts or facts is None else facts.since_ms,
         master.barrier_issued_ms or 0,

@@ -170,6 +170,7 @@ def _own_code(counted: Mapping[str, list[_Server]]) -> Iterator[Finding]:
 
 def peers_elsewhere(rows: Iterable[Row]) -> Iterator[str]:
     """Yield, in words, where a side's `server` rows show that live servers have peers that the tool does not read."""
+    # A server that is gone recorded where the peers were then, which tells nothing of those in force now.
     for value, having in sorted(_having([one for one in _servers(rows) if one.live], PEER_STORAGE_KEY).items()):
         yield f"{PEER_STORAGE_KEY} is {value} on {_names(having)}"
 

@@ -33,6 +33,7 @@ def proof_of(peer: Mapping[str, Any], at_ms: int) -> dict[str, Any] | None:
 def settled_before(row: Row, peer: Mapping[str, Any]) -> int | None:
     """Return when the queues of this peer, with these lists, settled the server of a row, as recorded; None: never."""
     proof = _recorded(row, peer)
+    # A peer without lists shipped everything, whatever its lists let through by now.
     return proof["at_ms"] if proof is not None and proof.get("filter") in ({}, _filter(peer)) else None
 
 

@@ -45,6 +45,7 @@ def _pools(header: Header) -> set[str]:
 def is_pruned(master: Header, slave: Header) -> bool:
     """Return True if FILE may need segments that the slave has pruned because a newer FILE needed them no more."""
     pruned_ms = slave.pruned.get(master.cluster_id)
+    # The FILE by which the slave was pruned has this very barrier, and lacks nothing.
     return pruned_ms is not None and (master.barrier_issued_ms or 0) < pruned_ms
 
 

@@ -143,10 +143,12 @@ def judge_stream(
 ) -> StreamVerdict:
     """Judge a stream in scope; `settled` and `after_ms` are its origin's."""
     if head.seq is None or head.seq <= 0 or head.origin is None:
+        # No segment can be held against such a head. Only a word that covers its time accepts it.
         is_accepted = settled and not is_later(head.write_ms, rule.since.of(head.table))
         return StreamVerdict("baseline" if is_accepted else "unreadable-head", fold((), 0))
     arrived = fold(segments, head.seq, rule.since.of(head.table))
     code = _complete_code(head, arrived, rule, after_ms)
+    # Without the family's name, entries of which only some cells arrived look whole.
     if head.family is None and code != "baseline":
         return StreamVerdict("unreadable-head", arrived)
     if code:

@@ -471,6 +471,7 @@ def _descriptor_findings(table: _Table) -> list[Finding]:
     name, descriptor = table.name, table.descriptor
     if descriptor is None:
         return [Finding("descriptor-unreadable", table=name)]
+    # HBase takes its cells for markers (`WALEdit.isMetaEdit`): nobody stamps them, and nobody ships them.
     if META_FAMILY in table.families:
         return [Finding("meta-family", table=name)]
     if descriptor.get("durability") == "SKIP_WAL":

@@ -107,6 +107,7 @@ class Comparison:
             context = (question.master, question.slave, question.scope, question.queues)
             return Verification(frames, *context, self.side.is_small, self.rows, held, question.left_out)
 
+        # `checked` stays open: `decided` takes its kept rows, or Spark reads a live slave again, at a later moment.
         with closing(verification(in_question)) as checked, ExitStack() as again:
             outcome, decided = checked.outcome(), checked
             if self.endpoint is not None and outcome.hdfs and outcome.hdfs.files[FileStatus.INCOMPARABLE]:

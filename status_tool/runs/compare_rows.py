@@ -312,8 +312,10 @@ def tables_in_doubt(question: Question, outcome: Outcome, every: bool) -> tuple[
 def _waiting_for_queues(tables: Iterable[str], outcome: Outcome) -> frozenset[str]:
     """Return the tables with entries that may still be in a queue: their rows may be equal now, and differ later."""
     groups = outcome.overview.groups
+    # An unsettled server may have written to any table, and nobody reads the queues of peers that are elsewhere.
     if any(group.code in ("origin", "peers-elsewhere") for group in groups):
         return frozenset(tables)
+    # A word is no arrival: rows that are equal before the rest arrives would make a proof of it.
     accepted = outcome.hbase.accepted_tables if outcome.hbase is not None else ()
     named = {group.table for group in groups if group.code in _MAY_BE_QUEUED}
     return frozenset(tables) & {*accepted, *named}
@@ -376,6 +378,7 @@ def _proofs(results: Mapping[str, Result], pending: frozenset[str], master: Sett
             # At least one of each table: it has the repair.
             listed = result.differences[: max(1, room)]
             room -= len(listed)
+            # Without READ on the table no cell can be listed, and yet the rows differ.
             findings += [_finding(name, one, regions) for one in listed] or [
                 Finding("differs", table=name, note="; ".join(("rows differ", *(result.reasons or (_GONE,)))))
             ]

@@ -96,6 +96,7 @@ def doubtful_tables(master: SideFacts, facts: Iterable[Row], regions: Iterable[R
     for peer in master.peers:
         queues = queue_facts(queued, servers, peer)
         origins = judge_origins(servers, master.header, None, queues.drained, queues.left)
+        # Such a server may have written to any table.
         if any(origin.reason for origin in origins):
             return shipped
     question = TableQuestion(master.header, only.holds)
@@ -128,6 +129,7 @@ def digest_rows(
     peers = [parse_peer(row["detail"]) for row in known if row["kind"] == "peer"]
     with ZooKeeper(settings.zookeeper()) as zookeeper:
         cluster = DescribedCluster(settings, zookeeper.cluster_id(), details)
+        # The Thrift server may be another cluster's: its rows would pass for those of this one.
         require_same_cluster(settings, zookeeper)
     hows = {table: _described(cluster, table, peers) for table in tables}
     for some in chunks(tables, REQUEST_TABLES):

@@ -60,6 +60,7 @@ class LiveMaster(Master):
         self._files.close()
         base = self.file
         with ZooKeeper(self._settings.zookeeper()) as zookeeper:
+            # Before `write_side`, which puts a barrier into whatever cluster this is.
             refuse_another(zookeeper.cluster_id(), base.header)
             if not self._settings.knows_thrift:
                 rows, _ = queue_rows(self._settings, zookeeper)

@@ -297,6 +297,7 @@ class _Desk:
             ):
                 for batch in batches:
                     writer.write(batch)
+                # After the last row: `follows` goes by this time.
                 writer.header = dataclasses.replace(writer.header, read_until_ms=now_ms())
         except (ConfigurationError, ConnectionFailed) as error:
             self.failures[name, side] = str(error)
@@ -365,6 +366,7 @@ class _Desk:
     @contextmanager
     def _slave_files(self) -> Iterator[dict[str, StatusFile]]:
         with ExitStack() as opened:
+            # Later rounds read only the clusters that a route needs.
             looks = {name: look for (name, number), look in self.slaves.items() if number == 0}
             yield {name: opened.enter_context(look.opened()) for name, look in looks.items()}
 
@@ -565,6 +567,7 @@ class _Search:
         known.
         """
         found = between(own)
+        # These two alone say that nothing is wrong. Every other verdict stands, whatever is unknown.
         if found.reach not in (Reach.UNCONNECTED, Reach.COMPLETE):
             return found
         why = tuple(sorted(set(self._unknown(source, target, found, stations, hops))))
@@ -576,6 +579,7 @@ class _Search:
         """Yield what may bring `target` entries of `source` beside what was found, in words."""
         silent = self.desk.unknown_peers(stations)
         led_astray = astray(stations, target)
+        # An entry that passes `target` has arrived there: no way beyond it can bring more.
         around = routes_of([hop for hop in hops if target not in (hop.source, hop.target)])
         ways: list[Route] = [(), *(route for route in around if route[0].source == source)]
         for way in ways:
@@ -634,6 +638,7 @@ def reach_of(outcome: Outcome) -> Reach:
     if outcome.verdict is not Verdict.INCOMPLETE:
         return Reach.COMPLETE if outcome.verdict is Verdict.COMPLETE else Reach.UNVERIFIABLE
     kinds = {group.kind for group in outcome.overview.groups}
+    # A gap stays, however long one waits. Only what is behind still arrives.
     lasting = kinds & {Status.GAP, Status.MISSING, Status.DIFFERS}
     return Reach.BEHIND if Status.BEHIND in kinds and not lasting else Reach.GAP
 

@@ -64,6 +64,7 @@ class Both:
     @property
     def is_stuck(self) -> bool:
         """Return True if another round would read the same."""
+        # No server has a region in transition yet, so nobody can vouch for it before the next round.
         is_moving = not self.slave.in_transition.isdisjoint(self.question.shipped)
         return not (self.slave.unsettled or self.look.left_open or is_moving)
 
@@ -167,6 +168,7 @@ class LiveRounds:
         slave = snapshot(self.settings, slave_request(self.master.file, self.check), self.say)
         # Two sides that cannot be compared are refused before files are read, which may take hours.
         question = question_in(look.side, SideFacts(slave.header, slave.rows), self.check)
+        # Once: a later round would take back what this run has recorded since (`record_words`).
         if self.check.scope.forgotten and not self.told:
             # Not before it is known that this is the slave that is meant, and FILE its master's.
             master_id = look.side.header.cluster_id

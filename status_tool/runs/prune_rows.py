@@ -132,6 +132,7 @@ class _Pruner:
             "segments of them: write it without --table and --namespace"
             for path in narrow
         ]
+        # Last: only now is it known of which servers heads or segments stay.
         self._servers(peers, None if narrow else with_segments)
 
     def as_slave(self, files: Sequence[StatusFile]) -> None:
@@ -154,6 +155,7 @@ class _Pruner:
         self.pruned.notices += told_by_master(self.state.kept())
         peers = self._peers()
         elsewhere = [peer for peer in peers if not leads_to(peer, header.cluster_id, header.cluster_key)]
+        # Another slave may still need heads, even of entries from this master, and its file is not at hand.
         if not elsewhere:
             self._own_heads(lambda _: [Target(header.cluster_id, (), {})], peers)
         self._servers(peers, None if peers else set())
@@ -166,6 +168,7 @@ class _Pruner:
     def _peers(self) -> list[PeerFacts]:
         """Return the peers that a verdict can concern."""
         peers = [parse_peer(row["detail"]) for row in peer_rows(self.zookeeper)]
+        # With code of others on the way, rows alone prove anything. HBase's peer for region replicas leads nowhere.
         return [peer for peer in peers if not own_shipping(peer)]
 
     def _server_rows(self) -> list[NewRow]:
@@ -195,6 +198,7 @@ class _Pruner:
             if found and not self.request.dry_run:
                 # For each digit anew: a run may have read the marks since the digit before.
                 self.state.mark_pruned(marks_of(found))
+                # A head's timestamp is its sequence id: a delete of now would hide one that the spool brings later.
                 self.state.delete((key, _newest(stored[key])) for key, head in heads.items() if id(head) in going)
 
     def _segments(self, file: StatusFile, barrier_ms: int) -> None:

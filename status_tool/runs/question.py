@@ -396,6 +396,7 @@ def _refuse_other_disk(slave: Header, scope: Scope) -> None:
 def _queue_facts(master: SideFacts, peer: PeerFacts, scope: Scope, slave_since_ms: int | None = None) -> QueueFacts:
     """Return what the master's queues prove for the peer, and what its configuration means for the tables."""
     header = master.header
+    # A word for single tables accepts no server: nobody can tell by table what it wrote.
     window, since_ms = (header.coverage_ms, header.barrier_issued_ms), scope.since.everything_ms
     left_out = _left_out(master, peer)
     return dataclasses.replace(

@@ -118,6 +118,7 @@ class Judgement:
             return Judged.UNPROVEN
         if self.judged is Judged.COMPLETE:
             return self.judged
+        # A group without a table may be about a server, which may have written to any table.
         own = [group for group in self._groups if group.table in (table, None)]
         # The groups, where there are any, hold whatever keeps the whole from being complete.
         if not own and self._groups:
@@ -172,6 +173,7 @@ def find_point(settings: Settings, asked: PointAsked, say: Say) -> RecoveryPoint
     say("listing the published status files")
     table = PublishedTable(settings.thrift(), settings.status_table)
     table.require()
+    # The point's age is the one at this moment: to read and to judge the files takes a while.
     read_ms = now_ms()
     # Before the slave is read: no file may be newer than the rows that judge it.
     published = table.published()

@@ -88,6 +88,7 @@ def slave_request(side: MasterSide, check: Check) -> Request:
             check.files,
             # With --map-path names differ on the slave: --exclude refers to the master's and applies when comparing.
             exclude=() if check.scope.path_map.pairs else check.files.exclude,
+            # `with_crc` reads HDFS alone, so that a local file needs its CRC32C from this listing.
             deep_local=check.deep,
         ),
     )
@@ -186,6 +187,7 @@ def slave_rows(spark: Spark, gathered: Snapshot, scratch: Scratch) -> DataFrame 
     frames = []
     if scratch.near is not None and scratch.is_near:
         files.insert(0, scratch.near)
+        # With `reads_again`, the file has all rows, however many there are.
         if sum(pq.read_metadata(file).num_rows for file in files) <= MOST_ROWS:
             return pa.concat_tables([pq.read_table(file, schema=STATUS_SCHEMA) for file in files])
     else:

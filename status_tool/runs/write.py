@@ -171,6 +171,7 @@ def _digesting_all(
         try:
             yield digested if begun is None else begun.result
         finally:
+            # Before the pool ends: it waits for its thread, which ends by this.
             stop.set()
 
 
@@ -254,11 +255,13 @@ def journaling(path: Path, request: Request) -> Iterator[tuple[Request, Journal 
         remove(where)
     journal = opened(str(where))
     files = dataclasses.replace(request.files, journal=str(where) if len(journal) else None)
+    # `watch` and `publish` write the same path in each round: only what this one puts there counts.
     before = len(atomic.written)
     try:
         yield dataclasses.replace(request, files=files), journal
     except BaseException as error:
         kept = len(journal)
+        # Once FILE is in its place, an interruption must not say that it was not written.
         if not kept or os.fspath(path) in atomic.written[before:]:
             remove(where)
             raise

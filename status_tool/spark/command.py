@@ -78,6 +78,7 @@ def _module_options(program: Path, home: Path) -> list[str] | None:
                 return [str(option) for option in json.loads(kept.read_text(encoding="utf-8"))]
     options = _asked(program, home)
     if kept is not None and options is not None:
+        # Without the file, the next run only asks the launcher again.
         with suppress(Exception), atomic_write(kept) as stream:
             json.dump(options, stream)
     return options

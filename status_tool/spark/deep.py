@@ -52,6 +52,7 @@ def with_crc(
             yield tuple(row[name] for name in columns)
 
     # Not mapInArrow, which requires pandas.
+    # Their rows are few bytes, so one partition may have all of them, and reading the files is the work.
     filled = files.repartition(tasks).rdd.mapPartitions(fill)
     read_df = check.session.createDataFrame(filled, rows.schema)
     return rows.where(~is_file).unionByName(others).unionByName(read_df)

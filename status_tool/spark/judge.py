@@ -113,6 +113,7 @@ def _by_region(
             yield batch_of(found, schema)
 
     # `judge` ends a region at the next name: if its rows were apart, each part would pass for a region of its own.
+    # Spark merges small partitions (AQE) only if their number is not given.
     divided = rows.repartition("region") if tasks is None else rows.repartition(tasks, "region")
     return map_in_arrow(divided.sortWithinPartitions("region"), batches, schema)
 

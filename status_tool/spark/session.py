@@ -115,6 +115,7 @@ def forget_session() -> None:
     server = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
     if server is not None:
         server.handle_error = lambda *_: None  # it prints that the JVM has gone
+    # The JVM ends first: Py4J's `shutdown` asks it, and one that hangs never answers.
     jvm.end()
     with suppress(Exception):
         if gateway is not None:

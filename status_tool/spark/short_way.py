@@ -105,6 +105,7 @@ def judge_evident(
 def _parts_of(session: SparkSession, sides: Iterable[DataFrame]) -> int:
     """Return into how many parts regions are divided."""
     sizes = [sum(path.stat().st_size for path in paths) for side in sides if (paths := local_files(side))]
+    # Nobody knows how many rows a live source has before it is read.
     if not sizes:
         return int(session.conf.get("spark.sql.shuffle.partitions") or 1)
     return max(session.sparkContext.defaultParallelism, max(sizes) // _PART_BYTES)

@@ -60,6 +60,7 @@ def _of_master(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     ages: list[TableAge] = []
     for batch in given:
         yield from _packed(_small(batch), MASTER)
+        # Merged at once: a worker holds one age a table, however many regions it reads.
         ages = merged_ages([*ages, *ages_of(batch)])
     rows = ({"kind": "age", **{name: getattr(age, name) for name in ("table", *_AGE)}} for age in ages)
     yield from _packed(rows, MASTER)

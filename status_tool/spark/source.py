@@ -39,6 +39,7 @@ def load(session: SparkSession, source: Source) -> DataFrame:
     """
     session.dataSource.register(StatusRows)
     dumped: bytes = cloudpickle.dumps(source)  # type: ignore[no-untyped-call]
+    # Spark hands options on as text.
     pickled = base64.b64encode(dumped).decode("ascii")
     try:
         return session.read.format(FORMAT).option(_OPTION, pickled).load()

@@ -291,6 +291,7 @@ class Verification:
         # `inputFiles` names the files of any part of a union, whose other part may be a live source.
         if self._held is not None or (rows.inputFiles() and not is_read_anew(rows)):
             return rows
+        # Each action would read a live source anew, and see it at another moment.
         self._kept.append(rows.persist(StorageLevel.MEMORY_AND_DISK))
         return self._kept[-1]
 
