@@ -15,21 +15,27 @@ export MAVEN_OPTS ?= -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
 help: ## Show what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
 
-$(VENV)/installed: requirements.lock pyproject.toml
+$(BIN)/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 …"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: requirements.lock pyproject.toml | $(BIN)/pip
 	$(BIN)/pip install --disable-pip-version-check -q --require-hashes -r requirements.lock
 	$(BIN)/pip install --disable-pip-version-check -q --no-deps --no-build-isolation -e .
 	@touch $@
 
-# gssapi and krb5 are compiled here, against Kerberos' own headers; without them the rest works.
-kerberos: $(VENV)/installed
-	@if [ $(VENV)/kerberos -nt requirements-kerberos.lock ]; then :; \
-	elif ! command -v krb5-config >/dev/null; then \
+# gssapi and krb5 are compiled, against Kerberos' own headers, while the other packages are installed.
+$(VENV)/kerberos-wheels: requirements-kerberos.lock | $(BIN)/pip
+	@rm -rf $@ $@.new; \
+	if ! command -v krb5-config >/dev/null; then \
 	  echo "Kerberos is left out, its tests are skipped: apt-get install libkrb5-dev, then make setup"; \
-	elif $(BIN)/pip install --disable-pip-version-check -q --no-deps --require-hashes -r requirements-kerberos.lock; then \
-	  touch $(VENV)/kerberos; \
+	elif $(BIN)/pip wheel --disable-pip-version-check -q --no-deps --require-hashes -r $< -w $@.new; then mv $@.new $@; \
 	else echo "Kerberos is left out: its packages cannot be built here, see above"; [ -z "$$CI" ]; fi
+
+kerberos: $(VENV)/installed $(VENV)/kerberos-wheels
+	@if [ -d $(VENV)/kerberos-wheels ] && ! [ $(VENV)/kerberos -nt $(VENV)/kerberos-wheels ]; then \
+	  $(BIN)/pip install --disable-pip-version-check -q --no-deps --no-index $(VENV)/kerberos-wheels/*.whl && \
+	  touch $(VENV)/kerberos; fi
 
 $(JAR): $(JAVA_SOURCES)
 	@command -v mvn >/dev/null || { echo "Maven is needed to build the trackers"; exit 2; }
@@ -40,10 +46,10 @@ $(JAR): $(JAVA_SOURCES)
 $(ARCHIVE): tests/lab/pom.xml tests/lab/warm.py tests/lab/classpath.py | $(VENV)/installed $(JAR)
 	@$(BIN)/python -m tests.lab warm
 
-# Two at once: the Python packages on one side, Maven on the other, which shares its repository with no other Maven.
+# At once: what is installed, what is compiled for Kerberos, and Maven, which shares its repository with no other Maven.
 # Bytecode: with PYTHONDONTWRITEBYTECODE, as in many images, each command would compile the tool for most of a second.
 setup: ## Install the tool and build the trackers
-	@$(MAKE) --no-print-directory -j 2 kerberos $(ARCHIVE)
+	@$(MAKE) --no-print-directory -j 3 kerberos $(ARCHIVE)
 	@$(BIN)/python -m compileall -q status_tool tests bench
 	@$(BIN)/python -m tests.spark_classes
 

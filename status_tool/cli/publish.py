@@ -83,7 +83,7 @@ def publish(
     arguments = ["-m", "-o", _FILE, *arguments]
     made = command.make_context("publish", arguments, default_map=command_defaults(command, context.obj))
     given = plain(made.params)
-    check_options(given_of(given) - {"quiet", "verbose"}, None)
+    check_options(given_of(given), None)
     if files_every is None and (unused := sorted(known & _OF_FILES)):
         raise UsageError(f"{OPTIONS[unused[0]].flag} is about HDFS files: it goes with --files-every MINUTES")
     metrics: Path | None = options["metrics"]

@@ -54,13 +54,13 @@ def topology(
     peers = [cluster_named([folder], settings.trust) for folder in peer_conf or ()]
     found = explore(settings.zookeeper())
     drift = cluster_drift(settings, found, peers, accepted)
-    print_answer(_document(found, drift), _lines(found, drift), as_json=as_json)
     if report is not None:
         from status_tool.report.html_report import topology_page
 
         problems = [*found.problems, *(f"table {one.table} {one.detail}. {one.advice}" for one in drift.drift)]
         with atomic_write(report) as stream:
             topology_page(found.to_map(), problems, drift.unchecked, stream)
+    print_answer(_document(found, drift), _lines(found, drift), as_json=as_json)
     return 1 if found.problems or drift.drift else 0
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
 import re
 import shlex
 import signal
@@ -14,11 +16,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from status_tool.clients.config import ThriftEndpoint
 from status_tool.clients.thrift import scan
+from status_tool.report import html_report
 from status_tool.status_file.reader import open_status
 from tests.lab.cluster import Cluster
 from tests.lab.errors import AdminError
@@ -413,7 +417,7 @@ def test_the_original_format(pair: Pair, tmp_path: Path) -> None:
     assert result.json["hbase"]["worst_lag_ms"] == 5000
 
 
-def test_drift_is_named(pair: Pair, status: Path, tmp_path: Path) -> None:
+def test_drift_is_named(pair: Pair, status: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What replication never carries, in the verdict and in the topology: truncated, SKIP_WAL, a table or family that
     is not there, even while it is empty.
     """
@@ -450,7 +454,14 @@ def test_drift_is_named(pair: Pair, status: Path, tmp_path: Path) -> None:
         *(("onlyhere", "absent", PEER), ("wide", "family-absent", PEER)),
     }
     assert "--families=g " in next(d["advice"] for d in found.json["drift"] if d["table"] == "wide")
-    assert "<svg" in report.read_text()
+    drawn = report.read_text()
+    assert "<svg" in drawn
+    # A disk that is full: the error is the one document, and the older page stays.
+    with monkeypatch.context() as full:
+        full.setattr(html_report, "topology_page", Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
+        failed = tool_here(*arguments, "--json", conf=pair.master)
+    assert (failed.exit_code, report.read_text()) == (2, drawn), failed
+    assert str(report) in failed.json["error"], failed
     # Without the peer's site files its tables are still known by name, from its ZooKeeper.
     text = tool_here("topology", conf=pair.master).stdout
     assert "Drift: table onlyhere is replicated by peer 1, but absent" in text
