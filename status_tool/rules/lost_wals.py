@@ -44,8 +44,8 @@ def lost_wals(queues: Iterable[Mapping[str, Any]], heads: Iterable[Row] = ()) ->
         wals = queue["wals"]
         for wal, following in zip(wals, [*wals[1:], None], strict=False):
             if wal.get("lost"):
-                follows = following is not None and following.get("server") == wal.get("server")
-                to_ms = following["started_ms"] if following is not None and follows else None
+                # With multiwal a server has several groups of WALs, and each goes on by itself.
+                to_ms = following["started_ms"] if following and _group(following) == _group(wal) else None
                 one = LostWal(wal["name"], queue["peer"], wal.get("server"), wal.get("started_ms"), to_ms)
                 lost[one.peer, one.name] = one
     # A scan of the state table yields the heads, and hardly any run has a lost WAL.
@@ -53,6 +53,11 @@ def lost_wals(queues: Iterable[Mapping[str, Any]], heads: Iterable[Row] = ()) ->
     return [
         LostWal(one.name, one.peer, one.server, one.from_ms, one.to_ms, _tables(one, known)) for one in lost.values()
     ]
+
+
+def _group(wal: Mapping[str, Any]) -> tuple[Any, str]:
+    """Return the server, and the WAL's name up to the time at which it was opened."""
+    return wal.get("server"), str(wal["name"]).partition(f".{wal.get('started_ms')}")[0]
 
 
 def _tables(wal: LostWal, heads: Iterable[Row]) -> dict[str, WriteTimes]:

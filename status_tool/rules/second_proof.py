@@ -95,7 +95,7 @@ def contradictions(
                     f" sent none after {sent}"
                 )
         elif found and all(verdict.code == "covered" for _, verdict in found):
-            yield from (words for _, verdict in judged if (words := _excess(family, both, verdict, second)))
+            yield from (words for one in judged if (words := _excess(family, both, *one, second)))
 
 
 def _judged(head: Head, segments: Iterable[Segment], both: int, rule: StreamRule) -> _Judged:
@@ -120,12 +120,14 @@ def _lacks(family: str, both: int, hole: Hole) -> str:
     )
 
 
-def _excess(family: str, both: int, verdict: StreamVerdict, second: SecondProof) -> str | None:
+def _excess(family: str, both: int, head: Head, verdict: StreamVerdict, second: SecondProof) -> str | None:
     """Return a loss that the trackers find among entries of which the witness, which was sent all, finds none lost."""
     hole = verdict.hole
     if verdict.code not in ("gap", "missing") or hole is None or hole.to_seq > both or second.all_since_ms is None:
         return None
-    if not is_later(hole.written_from_ms, max(second.all_since_ms, second.recorded_ms or 0)):
+    from_ms = head.first_ms if hole.written_from_ms is None else hole.written_from_ms
+    # Of an unknown time it may be older than the witness.
+    if from_ms is None or from_ms <= max(second.all_since_ms, second.recorded_ms or 0):
         return None
     return (
         f"family {family}: by the trackers entries after sequence id {hole.from_seq} up to {hole.to_seq} have not"

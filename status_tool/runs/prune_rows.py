@@ -231,14 +231,16 @@ class _Pruner:
 
         None means that it is unknown whether slaves have their segments.
         """
-        rows, before_ms = self._server_rows(), now_ms() - self.request.gone_for_ms
+        before_ms = now_ms() - self.request.gone_for_ms
+        # Before the rows that are judged: a cell that is written meanwhile is newer than any delete.
+        stored = dict(scan(self.state.endpoint, self.state.name, b"o", b"p"))
+        rows = self._server_rows()
         gone = prunable_sinks(rows, before_ms)
         if with_segments is not None:
             gone += self._writers(rows, self.pruned.origins | with_segments, peers, before_ms)
         keys = {codec.server_key(row["origin"], row["role"]) for row in gone}
         self.pruned.count("servers", len(rows), len(keys))
         if keys and not self.request.dry_run:
-            stored = dict(scan(self.state.endpoint, self.state.name, b"o", b"p"))
             self.state.delete((key, _newest(stored[key])) for key in sorted(keys & stored.keys()))
 
     def _writers(

@@ -353,6 +353,6 @@ def dump_live(settings: Settings, request: Request, out: TextIO, say: Say) -> No
     with no_process_left(), no_token_left():
         gathered = snapshot(settings, request, say)
         written = [source for source in gathered.sources if isinstance(source, StateTableSource)]
-        applied = [dataclasses.replace(source, types="su", spooled=()) for source in written]
+        applied = [dataclasses.replace(source, types="su") for source in written]
         for row in _json_rows(read_all(source_of(gathered, *applied))):
             out.write(json.dumps(row) + "\n")

@@ -707,6 +707,14 @@ def test_a_lost_wal_is_named_with_what_it_may_have_held() -> None:
     assert "nowhere in HDFS" in str(wal)
     (last,) = lost_wals([lost_queue(False, True)], heads)
     assert (last.from_ms, last.to_ms, set(last.tables)) == (20, None, {"t", "later", "unknown"})
+    # With multiwal, the WAL after the last one of a group is the first one of the next group.
+    names = ("h%2C16020%2C5.h%2C16020%2C5.regiongroup-0.20", "h%2C16020%2C5.h%2C16020%2C5.regiongroup-1.10")
+    queue = [
+        {"name": name, "server": "h,16020,5", "started_ms": at, "lost": at == 20}
+        for name, at in zip(names, (20, 10), strict=True)
+    ]
+    (alone,) = lost_wals([{"peer": "1", "wals": queue}], heads)
+    assert (alone.from_ms, alone.to_ms, set(alone.tables)) == (20, None, {"t", "later", "unknown"})
     assert lost_wals([lost_queue(False, False)], heads) == []
     assert lost_wals([{"peer": "1", "wals": [{"name": "x"}]}]) == [], "of an earlier version"
 

@@ -176,6 +176,15 @@ def test_a_slave_that_does_not_record_each_entry_asks_the_trackers_alone() -> No
     assert contradictions(check(by_id=(), servers=[{**gone, "final_ms": MS - SKEW_MS - 1}]))
 
 
+@pytest.mark.parametrize("lost", [(4, 5), (4,), (5,)])
+def test_a_loss_that_is_older_than_the_witness_is_no_contradiction(lost: tuple[int, ...]) -> None:
+    """Also of the first entry of a stream, before which nothing was written: the witness was sent 9 and 12."""
+    left = [one for one in IDS if one not in lost]
+    outcome = check(sent=(9, 12), by_stamps=left, by_id=(9, 12), facts=WitnessFacts(since_ms=MS + 1))
+    assert outcome.verdict is Verdict.INCOMPLETE
+    assert not contradictions(outcome)
+
+
 @pytest.mark.parametrize(
     ("segment", "joined"),
     [
