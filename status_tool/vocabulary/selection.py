@@ -118,6 +118,12 @@ def _is_wild(part: str) -> bool:
     return part in ("*", "?") or len(part) > 1
 
 
+@lru_cache
+def _matching(globs: tuple[str, ...]) -> Callable[[str], re.Match[str] | None]:
+    """Return what matches any of the globs. `fnmatch` keeps 256 of them, and compiles others for each file anew."""
+    return re.compile("|".join(map(fnmatch.translate, globs)) or "(?!)").match
+
+
 @dataclass(frozen=True, slots=True)
 class Exclusions:
     """Folders, names and patterns that are skipped, unless a path to check lies inside."""
@@ -132,8 +138,8 @@ class Exclusions:
         name = posixpath.basename(path)
         return (
             path in self.folders
-            or any(fnmatch.fnmatchcase(name, pattern) for pattern in self.names)
-            or any(fnmatch.fnmatchcase(path, pattern) for pattern in self.patterns)
+            or _matching(self.names)(name) is not None
+            or _matching(self.patterns)(path) is not None
         )
 
     def hide(self, path: str, depth: int) -> bool:
