@@ -14,22 +14,22 @@ import pytest
 from status_tool.spark import class_archive
 from status_tool.spark.cache import CACHE_VARIABLE
 from status_tool.spark.class_archive import NewArchive, drop_archive, jvm_option
+from tests import spark_classes
 from tests.pair import REPOSITORY
 
 SAMPLE = REPOSITORY / "sample_status" / "complete"
 
 
-def check(cache: Path, *more: str) -> subprocess.CompletedProcess[str]:
+def check(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
     """The check of a sample's files, as a process with one of Spark's workers; without progress, however slow."""
     files = [str(SAMPLE / "master.status"), "--slave-status", str(SAMPLE / "slave.status")]
-    options = ["--only", "hdfs", "--spark-master", "local[1]", "--report", str(cache.parent / "page.html")]
+    options = ["--only", "hdfs", "--spark-master", "local[1]", "--report", str(folder / "page.html")]
     return subprocess.run(
         [sys.executable, "-m", "status_tool", "run", "-q", "-i", *files, *options, *more],
         capture_output=True,
         text=True,
         timeout=900,
-        cwd=cache.parent,
-        env=os.environ | {CACHE_VARIABLE: str(cache)},
+        cwd=folder,
     )
 
 
@@ -44,25 +44,24 @@ def put(archive: Path, content: bytes | bytearray) -> None:
 @pytest.mark.slow
 @pytest.mark.spark
 def test_it_is_made_once_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same verdict without it and with it; one that is cut short or overwritten is made anew."""
-    cache, log = tmp_path / "cache", tmp_path / "classes"
-    cache.mkdir(mode=0o700)
-    stale = cache / "spark-0123.jsa"
-    stale.write_bytes(b"of another JDK")
-    first = check(cache)
-    assert (first.returncode, first.stderr) == (0, ""), first
+    """By the run of `make setup`, for all later ones; one that is cut short or overwritten is made anew."""
+    cache, log = Path(os.environ[CACHE_VARIABLE]), tmp_path / "classes"
+    assert cache == spark_classes.FOLDER, "make setup: there is none for this JDK and this Spark"
     (archive,) = cache.glob("spark-*")
     assert archive.stat().st_size > 1 << 24
     made = archive.stat().st_mtime_ns
-    second = check(cache, "--spark-conf", f"spark.driver.extraJavaOptions=-Xlog:class+load:file={log}")
-    assert (second.returncode, second.stdout, archive.stat().st_mtime_ns) == (0, first.stdout, made)
+    checked = check(tmp_path, "--spark-conf", f"spark.driver.extraJavaOptions=-Xlog:class+load:file={log}")
+    assert (checked.returncode, checked.stderr, archive.stat().st_mtime_ns) == (0, "", made), checked
+    assert "complete" in checked.stdout
     assert log.read_text().count("org.apache.spark.sql") > 1_000
     loaded = [line for line in log.read_text().splitlines() if " org.apache.spark.sql" in line]
     assert sum("shared objects file (top)" in line for line in loaded) > len(loaded) / 2
+    cache = tmp_path / "cache"
+    cache.mkdir(mode=0o700)
     content = archive.read_bytes()
     monkeypatch.setenv(CACHE_VARIABLE, str(cache))
     for damaged in (content[: len(content) // 2], content[:-1] + bytes([content[-1] ^ 1])):
-        put(archive, damaged)
+        put(cache / archive.name, damaged)
         option, new = jvm_option()
         assert (option.partition("=")[0], new is None) == ("-XX:ArchiveClassesAtExit", False)
 

@@ -211,8 +211,8 @@ def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-@pytest.mark.slow
 @pytest.mark.spark
+@pytest.mark.usefixtures("warm_spark")
 def test_a_signed_check_leaves_no_secret_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
