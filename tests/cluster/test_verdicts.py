@@ -22,7 +22,6 @@ import pytest
 
 from status_tool.clients.config import ThriftEndpoint
 from status_tool.clients.thrift import scan
-from status_tool.report import html_report
 from status_tool.status_file.reader import open_status
 from tests.lab.cluster import Cluster
 from tests.lab.errors import AdminError
@@ -458,7 +457,7 @@ def test_drift_is_named(pair: Pair, status: Path, tmp_path: Path, monkeypatch: p
     assert "<svg" in drawn
     # A disk that is full: the error is the one document, and the older page stays.
     with monkeypatch.context() as full:
-        full.setattr(html_report, "topology_page", Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
+        full.setattr(os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
         failed = tool_here(*arguments, "--json", conf=pair.master)
     assert (failed.exit_code, report.read_text()) == (2, drawn), failed
     assert str(report) in failed.json["error"], failed
