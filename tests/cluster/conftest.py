@@ -167,9 +167,9 @@ peer that nobody answers, and a region server that was killed; `second_proof` a 
 `faults` empties a state table and `hidden_losses` adds the peer again: `queues` comes last, which kills most servers.
 """
 LONGEST = (
-    *("failover", "verdicts", ONE_PAIR, "state_table_back", "topologies", "tutorial", "spark_clusters", "setup"),
-    *("faults", "hidden_losses", "queues", "secure_client", "secure", "content", "witness", "versions", "hdfs_files"),
-    *("upgrade", "schedules", "second_proof"),
+    *("failover", "verdicts", ONE_PAIR, "state_table_back", "faults", "hidden_losses", "queues"),
+    *("tutorial", "spark_clusters", "setup", "witness", "content", "topologies", "upgrade", "schedules"),
+    *("second_proof", "secure_client", "secure", "hdfs_files", "versions"),
 )
 """As many workers as `make test` has begin with the first ones."""
 
