@@ -17,7 +17,7 @@ from status_tool.rules.origins import has_doubts, is_writer
 from status_tool.rules.peer_versions import Span, span_of
 from status_tool.rules.peers import PeerFacts, ships
 from status_tool.rules.segments import Segment, fold, latest, merged
-from status_tool.rules.server_settings import has_own_code
+from status_tool.rules.server_settings import has_own_code, keeps_all_entries
 from status_tool.rules.settled import settled_before
 from status_tool.rules.streams import is_shipped
 from status_tool.vocabulary.details import is_number
@@ -127,19 +127,27 @@ def prunable_servers(
     return gone
 
 
-def prunable_sinks(rows: Iterable[Row], before_ms: int) -> list[Row]:
+def prunable_sinks(rows: Sequence[Row], before_ms: int) -> list[Row]:
     """Return `server` rows of sinks that ended long ago.
 
     Of these only errors of the tracker matter, and the settings by which entries that count as applied may have been
-    dropped or lost.
+    dropped or lost. Where sinks record every entry by itself, the end of the last one that did not matters as well: of
+    entries from before then a witness finds no records.
     """
-    ended = ((row, [t for t in (row.get("final_ms"), row.get("gone_ms")) if t is not None]) for row in rows)
+    sinks = [row for row in rows if row.get("role") == REPLICATOR]
+    partial = [row for row in sinks if not keeps_all_entries(row.get("detail"))]
+    last_ms = latest(*map(_ended_ms, partial)) if len(partial) < len(sinks) else None
     return [
         row
-        for row, times in ended
-        if row.get("role") == REPLICATOR and row.get("live") is False and times and max(times) < before_ms
+        for row in sinks
+        if row.get("live") is False and (ended_ms := _ended_ms(row)) is not None and ended_ms < before_ms
         if not (has_own_code(row.get("detail")) or has_doubts(row))
+        if ended_ms != last_ms or keeps_all_entries(row.get("detail"))
     ]
+
+
+def _ended_ms(row: Row) -> int | None:
+    return latest(row.get("final_ms"), row.get("gone_ms"))
 
 
 def marks_of(pruned: Iterable[tuple[Row, bytes]]) -> dict[tuple[str, bytes], int]:

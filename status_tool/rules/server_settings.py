@@ -133,6 +133,11 @@ def keeps_single_entries(detail: str | None) -> bool:
     return (_settings(detail) or {}).get(SINGLE_ENTRIES) in ("true", ALL_ENTRIES)
 
 
+def keeps_all_entries(detail: str | None) -> bool:
+    """Return True if this detail of a `server` row says that the server records every entry by itself."""
+    return (_settings(detail) or {}).get(SINGLE_ENTRIES) == ALL_ENTRIES
+
+
 def lacking_all_entries(rows: Iterable[Row]) -> tuple[str, int | None]:
     """Return the slave's live servers that do not record every entry by itself, empty for none; and until when others
     may have applied entries so, None for never.

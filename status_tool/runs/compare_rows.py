@@ -317,8 +317,10 @@ def _waiting_for_queues(tables: Iterable[str], outcome: Outcome) -> frozenset[st
         return frozenset(tables)
     # A word is no arrival: rows that are equal before the rest arrives would make a proof of it.
     accepted = outcome.hbase.accepted_tables if outcome.hbase is not None else ()
+    # Nor has anybody asked whether entries have arrived that are later than the shutdown time: a proof covers them.
+    later = {one.table for one in outcome.hbase.later} if outcome.hbase is not None else set()
     named = {group.table for group in groups if group.code in _MAY_BE_QUEUED}
-    return frozenset(tables) & {*accepted, *named}
+    return frozenset(tables) if None in later else frozenset(tables) & {*accepted, *later, *named}
 
 
 def _refuse_other(side: str, cluster: DescribedCluster, asked: Header) -> None:

@@ -46,7 +46,7 @@ from status_tool.sources.state_table import StateTable, now_ms
 from status_tool.sources.wals import Extent
 from status_tool.vocabulary.codes import STREAM_CODES
 from status_tool.vocabulary.header import Header
-from status_tool.vocabulary.outcome import Group, HBaseOutcome, Outcome, Overview, Problem
+from status_tool.vocabulary.outcome import Group, HBaseOutcome, LaterWrites, Outcome, Overview, Problem
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.verdicts import Evidence, Status, Verdict
 from tests.unit.test_evidence_reference import family
@@ -115,6 +115,14 @@ def test_what_was_accepted_may_be_in_a_queue() -> None:
     """A word is no arrival, and rows that are equal by then would make a proof of it."""
     accepted = HBaseOutcome(Verdict.COMPLETE, Evidence.ACCEPTED, {}, accepted_tables=("c",))
     assert _waiting_for_queues(["a", "c"], replace(outcome(), hbase=accepted)) == {"c"}
+
+
+@pytest.mark.parametrize(("table", "waiting"), [("b", {"b"}), (None, {"a", "b"})])
+def test_what_is_later_than_the_shutdown_time_may_be_in_a_queue(table: str | None, waiting: set[str]) -> None:
+    """It is not in question, and yet a proof by rows covers it: the next FILE may have no shutdown time."""
+    later = (LaterWrites(table, 1, 7),)
+    found = HBaseOutcome(Verdict.UNVERIFIABLE, Evidence.EXACT, {}, later=later)
+    assert _waiting_for_queues(["a", "b"], replace(outcome(), hbase=found)) == waiting
 
 
 @pytest.mark.parametrize("code", ["emptied", "bulkload"])

@@ -29,6 +29,7 @@ from status_tool.rules.pruning import (
 )
 from status_tool.rules.queue_proofs import known_writers
 from status_tool.rules.segments import Segment
+from status_tool.rules.server_settings import SINGLE_ENTRIES
 from status_tool.runs import prune_rows as pruner
 from status_tool.runs.question import refuse_pruned
 from status_tool.sources import codec, state_table
@@ -235,6 +236,15 @@ def test_what_servers_applied_is_told_by_the_living() -> None:
     rows += [server(4, role="r", live=True), server(5, role="r", final_ms=None), server(6)]
     rows += [server(7, role="r", gone_ms=300)]
     assert [row["origin"] for row in prunable_sinks(rows, 200)] == [1, 3]
+
+
+def test_the_last_sink_that_did_not_record_each_entry_stays() -> None:
+    """Without its row a witness would expect records of entries from before its end, and call it an error."""
+    each = json.dumps({"settings": {SINGLE_ENTRIES: "all"}})
+    old = [server(1, role="r", final_ms=50), server(2, role="r", final_ms=60), server(3, role="r", final_ms=55)]
+    ended = server(4, role="r", final_ms=70, detail=each)
+    assert [row["origin"] for row in prunable_sinks([*old, ended], 200)] == [1, 3, 4]
+    assert [row["origin"] for row in prunable_sinks(old, 200)] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("role", ["w", "r"])
