@@ -25,7 +25,7 @@ from status_tool.rules.origins import (
     origin_name,
     read_by_ms,
     slave_doubts,
-    slave_is_settled,
+    slave_flushed_ms,
 )
 from status_tool.rules.peers import PeerFacts, parse_peer
 from status_tool.rules.queue_proofs import QueueFacts, with_older_proofs
@@ -238,7 +238,7 @@ def build_context(
         scope=widened,
         evidence=level,
         filters=(asked_filter(scope), recorded_filter(master), recorded_filter(slave)),
-        rule=StreamRule.of(slave, widened.since, slave_is_settled(theirs["server"])),
+        rule=StreamRule.of(slave, widened.since, slave_flushed_ms(theirs["server"])),
     )
     notices = (
         *_half_notices(master, slave, scope),

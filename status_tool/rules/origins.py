@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from status_tool.printable import iso
-from status_tool.rules.segments import latest
+from status_tool.rules.segments import earliest, latest
 from status_tool.vocabulary.details import is_number, object_in
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.ids import as_hex
@@ -61,10 +61,13 @@ def judge_origins(
     return tuple(sorted(origins, key=lambda origin: (origin.name, origin.id or 0)))
 
 
-def slave_is_settled(rows: Iterable[Row]) -> bool:
-    """Return True if every live region server of the slave has echoed this run's barrier (`r` or unknown role)."""
+def slave_flushed_ms(rows: Iterable[Row]) -> int | None:
+    """Return up to when all that the slave's servers (`r` or unknown role) had recorded is in the state table: the
+    first of them read this run's barrier then, and each flushed after that. None: a live one has not echoed it.
+    """
     live = [row for row in rows if row.get("live") and _is_replicator(row)]
-    return bool(live) and all(row.get("echoed") is True for row in live)
+    has_flushed = bool(live) and all(row.get("echoed") is True for row in live)
+    return earliest(*(row.get("read_ms") for row in live)) if has_flushed else None
 
 
 def slave_doubts(rows: Iterable[Row], since_ms: int | None) -> Iterator[str]:

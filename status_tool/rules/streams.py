@@ -49,19 +49,22 @@ class StreamRule:
     """Rules for all streams of a run."""
 
     since: Baseline
-    slave_settled: bool
     recorded_before_ms: int
-    """A segment recorded before this has had its two flush periods: a hole before it stays."""
+    """A hole before a segment that was recorded before this stays: what would fill it is in the state table by now."""
     unrecorded: frozenset[str] = frozenset()
     """Tables of which the slave may have applied entries that it has no record of: holes are no evidence of a loss."""
 
     @classmethod
-    def of(cls, slave: Header, since: Baseline, settled: bool) -> StreamRule:
-        """Return the rule for a slave, by its header and its servers.
+    def of(cls, slave: Header, since: Baseline, flushed_ms: int | None) -> StreamRule:
+        """Return the rule for a slave, by its header, and by when its servers had flushed (`slave_flushed_ms`).
 
-        A segment's time is its server's, which may be behind the tool's.
+        Entries of a stream are applied in their order, each after those before it have been recorded. So what would
+        fill a hole was recorded before the segment behind it: it is in the state table if all servers have flushed
+        since, or have had two periods to do so.
         """
-        return cls(since, settled, slave.created_ms - 2 * slave.flush_period_ms - SKEW_MS)
+        # A segment's time is its server's, which may be behind the tool's.
+        aged_ms = slave.created_ms - 2 * slave.flush_period_ms - SKEW_MS
+        return cls(since, aged_ms if flushed_ms is None else max(aged_ms, flushed_ms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +208,7 @@ def _complete_code(head: Head, arrived: Fold, rule: StreamRule, after_ms: int | 
 
 
 def _holed(arrived: Fold, rule: StreamRule, lag: int | None) -> StreamVerdict:
-    # No segment that fills the hole is in memory alone once all servers have flushed, or have had two periods to do so.
-    stays = [hole for hole in arrived.holes if rule.slave_settled or _old(hole, rule)]
+    stays = [hole for hole in arrived.holes if _old(hole, rule)]
     shown = stays or arrived.holes
     repair_to_ms = shown[-1].written_to_ms
     return StreamVerdict("gap" if stays else "may-fill", arrived, shown[0], len(shown), repair_to_ms, lag)

@@ -14,7 +14,7 @@ from status_tool.explain.advice import families_of
 from status_tool.explain.problems import to_problem
 from status_tool.printable import iso
 from status_tool.rules.context import build_context
-from status_tool.rules.origins import Origin, judge_origins, origin_name, slave_is_settled
+from status_tool.rules.origins import Origin, judge_origins, origin_name, slave_flushed_ms
 from status_tool.sources import codec
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
@@ -138,13 +138,15 @@ def test_errors_of_a_tracker_are_accepted_by_since() -> None:
         assert "--since" not in untimed, "the row does not say until when"
 
 
-def test_the_slave_is_settled_when_all_live_servers_echoed() -> None:
-    ours = {**LIVE, "role": "r"}
-    assert slave_is_settled([ours])
-    assert slave_is_settled([ours, {**ours, "live": False, "echoed": False}])
-    assert not slave_is_settled([ours, {**ours, "origin": 2, "echoed": False}])
-    assert not slave_is_settled([ours, {"live": True, "tracked": False}])
-    assert not slave_is_settled([])
+def test_the_slave_has_flushed_when_all_live_servers_echoed() -> None:
+    """What each had recorded when it read the barrier is in the table; the first one counts."""
+    ours = {**LIVE, "role": "r", "read_ms": 7}
+    assert slave_flushed_ms([ours]) == 7
+    assert slave_flushed_ms([ours, {**ours, "read_ms": 6}]) == 6
+    assert slave_flushed_ms([ours, {**ours, "live": False, "echoed": False}]) == 7
+    assert slave_flushed_ms([ours, {**ours, "origin": 2, "echoed": False}]) is None
+    assert slave_flushed_ms([ours, {"live": True, "tracked": False}]) is None
+    assert slave_flushed_ms([]) is None
 
 
 def test_names_and_times() -> None:

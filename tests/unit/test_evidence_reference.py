@@ -51,7 +51,7 @@ SEGMENT = {
 }
 REPLICATED = {"kind": "replicated", "table": "ns:t", "region": "r1", "write_ms": 30_000}
 OURS: list[Row] = [{**SERVER, "role": "w", "read_ms": 40_100}, TABLE, REGION, STREAM]
-THEIRS: list[Row] = [{**SERVER, "role": "r"}, TABLE, SEGMENT, REPLICATED]
+THEIRS: list[Row] = [{**SERVER, "role": "r", "read_ms": 59_000}, TABLE, SEGMENT, REPLICATED]
 
 
 def check(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from status_tool.rules.origins import judge_origins
+from status_tool.rules.origins import judge_origins, slave_flushed_ms
 from status_tool.rules.segments import Segment
 from status_tool.rules.streams import Head, StreamRule, StreamVerdict, is_shipped, judge_stream, stream_finding
 from status_tool.vocabulary.header import Header
@@ -19,13 +19,12 @@ from status_tool.vocabulary.verdicts import Status
 
 SLAVE = "0e5a9b0c-1111-4222-8333-444455556666"
 HEAD = Head("region", origin=1, via=0, seq=10, first_ms=1_000, write_ms=2_000, table="t", family="f")
-SETTLED_SLAVE = StreamRule(Baseline(), True, 0)
-FRESH_SLAVE = StreamRule(Baseline(), False, recorded_before_ms=500)
+FLUSHED_SLAVE = StreamRule(Baseline(), recorded_before_ms=500)
 
 
 def decide(
     *segments: Segment,
-    rule: StreamRule = SETTLED_SLAVE,
+    rule: StreamRule = FLUSHED_SLAVE,
     settled: bool = True,
     after_ms: int | None = None,
     head: Head = HEAD,
@@ -34,7 +33,7 @@ def decide(
 
 
 def since(time: int) -> StreamRule:
-    return StreamRule(Baseline(time), True, 0)
+    return StreamRule(Baseline(time), 500)
 
 
 def test_covered_up_to_the_head() -> None:
@@ -55,8 +54,8 @@ def test_an_uncovered_tail_is_behind_by_its_write_times() -> None:
     assert (finding.from_seq, finding.to_seq, finding.written_from_ms, finding.written_to_ms) == (6, 10, 1_700, 2_000)
 
 
-def test_a_hole_is_a_gap_once_the_slave_is_settled() -> None:
-    verdict = decide(Segment(0, 4, 1_000, 1_400), Segment(6, 10, 1_600, 2_000))
+def test_a_hole_is_a_gap_once_the_slave_has_flushed() -> None:
+    verdict = decide(Segment(0, 4, 1_000, 1_400), Segment(6, 10, 1_600, 2_000, recorded_ms=499))
     finding = stream_finding(HEAD, verdict)
     assert verdict.status is Status.GAP
     assert finding is not None
@@ -64,17 +63,17 @@ def test_a_hole_is_a_gap_once_the_slave_is_settled() -> None:
 
 
 def test_the_highest_sequence_id_alone_proves_nothing() -> None:
-    assert decide(Segment(9, 10)).status is Status.GAP
+    assert decide(Segment(9, 10, recorded_ms=499)).status is Status.GAP
 
 
 def test_a_fresh_hole_may_still_be_filled_and_an_old_one_not() -> None:
-    fresh = decide(Segment(0, 4), Segment(6, 10, recorded_ms=500), rule=FRESH_SLAVE)
-    old = decide(Segment(0, 4), Segment(6, 10, recorded_ms=499), rule=FRESH_SLAVE)
+    fresh = decide(Segment(0, 4), Segment(6, 10, recorded_ms=500), rule=FLUSHED_SLAVE)
+    old = decide(Segment(0, 4), Segment(6, 10, recorded_ms=499), rule=FLUSHED_SLAVE)
     assert (fresh.code, fresh.status) == ("may-fill", Status.BEHIND)
     assert old.code == "gap"
-    unknown = decide(Segment(0, 4), Segment(6, 10), rule=FRESH_SLAVE)
+    unknown = decide(Segment(0, 4), Segment(6, 10), rule=FLUSHED_SLAVE)
     assert unknown.code == "may-fill", "nobody knows when it was recorded"
-    both = decide(Segment(2, 4, recorded_ms=500), Segment(6, 10, recorded_ms=499), rule=FRESH_SLAVE)
+    both = decide(Segment(2, 4, recorded_ms=500), Segment(6, 10, recorded_ms=499), rule=FLUSHED_SLAVE)
     assert both.hole is not None
     assert (both.code, both.hole.from_seq, both.holes) == ("gap", 4, 1), "the other one may be filled"
 
@@ -82,12 +81,32 @@ def test_a_fresh_hole_may_still_be_filled_and_an_old_one_not() -> None:
 @pytest.mark.parametrize(("age_ms", "code"), [(40_001, "may-fill"), (70_000, "may-fill"), (70_001, "gap")])
 def test_a_hole_is_as_old_as_the_clock_of_its_server_may_be_behind(age_ms: int, code: str) -> None:
     slave = Header("slave", "", created_ms=100_000, cut_ms=100_000, flush_period_ms=20_000)
-    rule = StreamRule.of(slave, Baseline(), settled=False)
+    rule = StreamRule.of(slave, Baseline(), None)
     assert decide(Segment(0, 4), Segment(6, 10, recorded_ms=100_000 - age_ms), rule=rule).code == code
 
 
+def test_a_hole_may_be_filled_by_what_a_server_has_recorded_since_its_flush() -> None:
+    """A batch of a region goes to any server: the one before it may be recorded by a server that had flushed already.
+
+    Of several servers the first flush counts, and none as long as one has not flushed.
+    """
+    slave = Header("slave", "", created_ms=100_000, cut_ms=100_000, flush_period_ms=20_000)
+    server = {"role": "r", "live": True, "echoed": True, "read_ms": 99_000}
+    both = [server, server | {"read_ms": 99_300}]
+    for recorded_ms, servers, code in (
+        (98_999, both, "gap"),
+        (99_000, both, "may-fill"),
+        (99_299, both[1:], "gap"),
+        (98_999, [server, server | {"echoed": False}], "may-fill"),
+        (98_999, [server | {"role": "w"}], "may-fill"),
+    ):
+        rule = StreamRule.of(slave, Baseline(), slave_flushed_ms(servers))
+        assert decide(Segment(0, 4), Segment(6, 10, recorded_ms=recorded_ms), rule=rule).code == code
+
+
 def test_several_holes_are_counted_and_repaired_together() -> None:
-    finding = stream_finding(HEAD, decide(Segment(2, 4, 1_200, 1_400), Segment(6, 10, 1_600, 2_000)))
+    holed = (Segment(2, 4, 1_200, 1_400, 499), Segment(6, 10, 1_600, 2_000, 499))
+    finding = stream_finding(HEAD, decide(*holed))
     assert finding is not None
     assert (finding.from_seq, finding.to_seq, finding.holes, finding.repair_to_ms) == (0, 2, 2, 1_600)
     assert finding.written_from_ms == HEAD.first_ms
@@ -102,13 +121,13 @@ def test_an_arrived_entry_from_after_the_shutdown_proves_all_before_it() -> None
     assert decide(Segment(0, 6, 1_000, 1_801), after_ms=1_800).code == "after-cut"
     assert decide(Segment(0, 6, 1_000, 1_800), after_ms=1_800).code == "behind"
     assert decide(after_ms=999).code == "after-cut"
-    assert decide(Segment(0, 3, 1_000, 1_200), Segment(4, 10, 1_500, 2_000), after_ms=1_800).code == "gap"
+    assert decide(Segment(0, 3, 1_000, 1_200), Segment(4, 10, 1_500, 2_000, 499), after_ms=1_800).code == "gap"
 
 
 def test_a_baseline_accepts_old_heads_and_old_holes_only() -> None:
     assert decide(rule=since(2_000)).code == "baseline"
     assert decide(rule=since(1_999)).code == "missing"
-    holed = (Segment(4, 10, 500, 2_000),)
+    holed = (Segment(4, 10, 500, 2_000, 499),)
     assert decide(*holed, rule=since(1_500)).code == "covered"
     assert decide(*holed, rule=since(1_499)).code == "gap"
 
@@ -133,7 +152,7 @@ def test_a_stream_of_no_family_is_accepted_at_most() -> None:
 
 
 def test_a_stream_is_not_recorded_where_the_slaves_records_are_not_whole() -> None:
-    rule = StreamRule(Baseline(), True, 0, unrecorded=frozenset({"t"}))
+    rule = StreamRule(Baseline(), 500, unrecorded=frozenset({"t"}))
     assert decide(Segment(0, 10), rule=rule).code == "covered"
     for segments in ((), (Segment(0, 9),), (Segment(0, 4), Segment(6, 10))):
         verdict = decide(*segments, rule=rule)
@@ -173,7 +192,7 @@ def test_never_complete_while_an_entry_from_before_the_shutdown_is_missing(
     arrived = [entry for entry in entries if random.random() < 0.7]
     segments = [Segment(p, s, w, w) for p, s, w, _ in arrived]
     head = Head("r", 1, 0, prev, entries[0][2], max(entry[2] for entry in entries), family="f")
-    verdict = judge_stream(head, segments, SETTLED_SLAVE, origin.reason is None, origin.after_ms)
+    verdict = judge_stream(head, segments, FLUSHED_SLAVE, origin.reason is None, origin.after_ms)
     in_scope = [entry for entry in entries if unlimited or entry[3] < shutdown]
     if verdict.status is Status.COMPLETE:
         assert set(in_scope) <= set(arrived)

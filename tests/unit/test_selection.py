@@ -146,7 +146,7 @@ def test_a_file_of_a_mapped_tree_is_copied_to_where_it_is_mapped() -> None:
     header = Header("master", "m", 2, 1, filesystem="hdfs://m")
     moved = PathMap.parse(["/a=/b", "/c=file:///mnt/c"])
     slave = replace(header, side="slave", filesystem="hdfs://s")
-    rule = StreamRule.of(slave, Baseline(), True)
+    rule = StreamRule.of(slave, Baseline(), None)
     context = RunContext(header, slave, Scope(path_map=moved), Evidence.EXACT, (), rule)
     problems = [to_problem(Finding("file-missing", path=f"/{tree}/1"), context) for tree in "abc"]
     assert [(problem.advice or "").partition(": ")[2] for problem in problems] == [
