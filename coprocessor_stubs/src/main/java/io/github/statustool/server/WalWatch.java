@@ -30,6 +30,8 @@ public final class WalWatch implements WALActionsListener, ServerComponent {
   private final AtomicLong durable = new AtomicLong();
   private volatile LongSupplier appended = () -> 0;
   private volatile String serverName;
+  /** Whether it has had a file to write to. HBase closes one that it cannot create a file for, and makes another one. */
+  private volatile boolean opened;
   private volatile boolean closing;
   private volatile boolean archived;
   /** Time when it was found to be drained, from System.nanoTime; 0 if it was not yet. */
@@ -50,11 +52,12 @@ public final class WalWatch implements WALActionsListener, ServerComponent {
 
   /**
    * Returns the server's name; null until the WAL has its first file (a coprocessor starts inside the WAL's
-   * constructor), and for the WAL of the HBase master's local store, which loads these coprocessors, too.
+   * constructor), which one that never opens does not get, and for the WAL of the HBase master's local store, which
+   * loads these coprocessors, too.
    */
   @Override
   public String serverName() {
-    if (serverName == null) {
+    if (serverName == null && opened) {
       Path file = currentFile();
       ServerName name = file == null || isOfMasterStore(file)
           ? null
@@ -81,6 +84,9 @@ public final class WalWatch implements WALActionsListener, ServerComponent {
   /** Syncs the WAL. */
   @Override
   public void sync() throws IOException {
+    if (!opened) {
+      return; // nothing can be appended yet, and a sync without a writer fails inside HBase
+    }
     if (!closing) {
       syncNow();
     // A closing WAL may not respond any more. Then only what was durable before counts, once isOver() has found it
@@ -141,9 +147,15 @@ public final class WalWatch implements WALActionsListener, ServerComponent {
     return closing;
   }
 
+  /** Notes that there is a file to write to: HBase calls this when the writer is in its place, also the first time. */
+  @Override
+  public void postLogRoll(Path from, Path to) {
+    opened = true;
+  }
+
   @Override
   public void logCloseRequested() {
-    closing = true;
+    closing = opened;
     onClose.run();
   }
 

@@ -98,7 +98,7 @@ final class AppliedEntries {
         segments.add(new Segment(part.prev, part.seq, part.firstTime, part.lastTime, part.prevTime, now));
       }
       if (!single) {
-        segments.keepEnds(MOST_SEGMENTS / 2, MOST_SEGMENTS / 2, now);
+        segments.keepEnds(MOST_SEGMENTS / 2, MOST_SEGMENTS / 2);
       }
       return new AppliedEntries(this, segments);
     }

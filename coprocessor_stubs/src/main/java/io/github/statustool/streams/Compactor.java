@@ -88,7 +88,6 @@ public final class Compactor {
       List<CompletableFuture<Void>> writes) {
     SegmentSet others = new SegmentSet();
     List<byte[]> stale = new ArrayList<>();
-    long heardOfAll = now;
     for (Map.Entry<byte[], byte[]> column : row.values.entrySet()) {
       byte[] qualifier = column.getKey();
       boolean isOwn = Arrays.equals(qualifier, record.qualifier());
@@ -96,13 +95,11 @@ public final class Compactor {
       if (!isOwn && SegmentColumn.read(qualifier, column.getValue(), others)) {
         if (row.timestamp(qualifier) <= now - STALE_MS) {
           stale.add(qualifier);
-        } else {
-          heardOfAll = Math.min(heardOfAll, row.timestamp(qualifier));
         }
       }
     }
     // Before the row is made: the mutation that deletes a column must write all that it held, or segments look missing.
-    record.takeOver(others, heardOfAll);
+    record.takeOver(others);
     // If nothing is to be deleted, the next ordinary write of this column takes the segments along.
     if (!stale.isEmpty()) {
       Change whole = record.toChange(now);

@@ -8,16 +8,10 @@ import java.util.List;
  * does adding one twice.
  */
 final class SegmentSet {
-  private static final int MANY = 256;
   /** Maximum size, so that the column stays a small cell. */
   static final int MOST = 50_000;
   private static final int FIRST_KEPT = 32;
   private static final int LAST_KEPT = 64;
-  /**
-   * Age from which a hole is not expected to be filled by another server's column, counted from when all of them were
-   * last written to: a server writes its segments long before.
-   */
-  private static final long STAYS_MS = 120_000;
 
   private final List<Segment> segments = new ArrayList<>(1);
 
@@ -45,28 +39,20 @@ final class SegmentSet {
   }
 
   /**
-   * Limits the size of a stream with holes that never fill, for example of a table of which the peer ships only some
-   * families. Dropping a segment is safe: a hole looks wider then, never filled.
+   * Limits the size, whatever the holes are: others fill most of them. Dropping a segment claims nothing that was not
+   * there: a hole looks wider then, never filled.
    */
-  void forgetOldHoles(long now) {
-    if (segments.size() > MANY) {
-      keepEnds(FIRST_KEPT, LAST_KEPT, now - STAYS_MS);
-    }
-    bound();
-  }
-
-  /** Limits the size whatever the holes are. */
   void bound() {
     if (segments.size() > MOST) {
-      keepEnds(FIRST_KEPT, LAST_KEPT, Long.MAX_VALUE);
+      keepEnds(FIRST_KEPT, LAST_KEPT);
     }
   }
 
-  /** Keeps a number of segments at both ends, and those in between that were recorded after a time. */
-  void keepEnds(int first, int last, long recordedAfter) {
+  /** Keeps a number of segments at both ends. */
+  void keepEnds(int first, int last) {
     int end = segments.size() - last;
     if (end > first) {
-      segments.subList(first, end).removeIf(segment -> segment.recorded <= recordedAfter);
+      segments.subList(first, end).clear();
     }
   }
 

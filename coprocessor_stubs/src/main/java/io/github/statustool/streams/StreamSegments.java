@@ -69,19 +69,11 @@ final class StreamSegments {
     return isNew || segments.asList().size() >= mergeAt;
   }
 
-  /**
-   * Merges the segments of other columns; the next write of this column includes them.
-   *
-   * @param heardOfAll when the server that has been silent for longest wrote to its column: it may fill later holes yet
-   */
-  synchronized void takeOver(SegmentSet others, long heardOfAll) {
+  /** Merges the segments of other columns; the next write of this column includes them. */
+  synchronized void takeOver(SegmentSet others) {
     // No new version: the table has these segments already, in the columns that they were read from.
     segments.addAll(others);
-    if (single) {
-      segments.bound();
-    } else {
-      segments.forgetOldHoles(heardOfAll);
-    }
+    segments.bound();
     // Holes that never fill, as a filter leaves them, would otherwise cause a read of the row after each request.
     mergeAt = Math.max(MERGE_AT, 2 * segments.asList().size());
   }

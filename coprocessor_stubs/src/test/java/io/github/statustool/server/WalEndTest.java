@@ -1,7 +1,9 @@
 package io.github.statustool.server;
 
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -97,14 +99,18 @@ class WalEndTest {
   /** A real WAL whose file can be taken away from it, as a fenced server's is. */
   private static final class Wal extends AsyncFSWAL {
     private volatile boolean fenced;
+    private volatile boolean full;
 
-    private Wal(Configuration conf, Path root, EventLoopGroup group) throws IOException {
-      super(FileSystem.getLocal(conf), root, "logs", "archive", conf, null, true, "wal", null, group,
+    private Wal(Configuration conf, Path root, String logs, EventLoopGroup group) throws IOException {
+      super(FileSystem.getLocal(conf), root, logs, "archive", conf, null, true, "wal", null, group,
           NioSocketChannel.class);
     }
 
     @Override
     protected AsyncWriter createWriterInstance(Path path) throws IOException {
+      if (full) {
+        throw new IOException("could only be written to 0 of 1 nodes");
+      }
       AsyncWriter real = super.createWriterInstance(path);
       return new AsyncWriter() {
         @Override
@@ -162,9 +168,9 @@ class WalEndTest {
     Refusing.broken = false;
     Hooks.open = new CountDownLatch(0);
     Hooks.entered = new CountDownLatch(1);
-    wal = new Wal(conf, new Path(folder.toUri()), group);
-    wal.init();
+    wal = new Wal(conf, new Path(folder.toUri()), "logs", group);
     watch = watched(wal);
+    wal.init();
   }
 
   private WalWatch watched(AbstractFSWAL<?> wal) {
@@ -195,6 +201,25 @@ class WalEndTest {
 
   private long head() {
     return Fixtures.entries(observed, region);
+  }
+
+  /** HBase closes such a WAL and makes another one, and the server lives on: it must not look like one that has ended. */
+  @Test
+  void aWalThatHasNeverHadAFileIsOfNoServer() throws IOException {
+    Wal other = new Wal(conf, new Path(folder.toUri()), "WALs/" + Fixtures.SERVER, group);
+    WalWatch otherWatch = watched(other);
+    other.full = true;
+    assertThrows(IOException.class, other::init);
+    assertDoesNotThrow(otherWatch::sync, "nothing can have been appended");
+    otherWatch.logCloseRequested();
+    assertNull(otherWatch.serverName());
+    assertFalse(otherWatch.isClosing());
+    assertFalse(otherWatch.isOver());
+    other.full = false;
+    other.init();
+    assertEquals(Fixtures.SERVER, otherWatch.serverName());
+    other.shutdown();
+    assertTrue(otherWatch.isClosing());
   }
 
   @Test
@@ -279,9 +304,9 @@ class WalEndTest {
     conf.setClass("hbase.regionserver.hlog.writer.impl", Refusing.class, Writer.class);
     Path root = new Path(folder.toUri());
     FSHLog other = new FSHLog(FileSystem.getLocal(conf), root, "others", "archive", conf, null, true, "fshlog", null);
+    WalWatch otherWatch = watched(other);
     other.init();
     try {
-      WalWatch otherWatch = watched(other);
       append(other);
       otherWatch.sync();
       Refusing.broken = true;

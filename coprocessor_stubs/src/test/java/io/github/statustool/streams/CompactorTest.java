@@ -17,6 +17,8 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class CompactorTest {
   private static final long HOUR_MS = 3_600_000;
@@ -53,6 +55,13 @@ class CompactorTest {
       while (!applied.scattered().isEmpty()) {
         compactor.step(store, now);
       }
+    }
+
+    private void flush(long now) throws IOException {
+      List<Change> changes = new ArrayList<>();
+      applied.collect(changes, now);
+      store.put(Change.rows(changes));
+      changes.forEach(Change::stored);
     }
 
     private byte[] column() {
@@ -113,17 +122,30 @@ class CompactorTest {
     assertEquals(List.of(segment(0, 200)), whole());
   }
 
-  /** It goes on applying requests, and the table has nothing of them for minutes. */
-  @Test
-  void aServerThatIsCutOffFillsTheHolesOfAnotherOneInTheEnd() throws IOException {
-    two.apply(0, 1);
+  /**
+   * Both go on applying requests, and the table has nothing of them for long. It may have no column of the other one: the
+   * stream began meanwhile; or only one that looks as if nobody wrote to it any more.
+   */
+  @ParameterizedTest
+  @CsvSource({"false, false, 300000", "true, false, 300000", "false, true, 300000", "true, true, 300000",
+      "true, true, 3660000"})
+  void serversThatAreCutOffFillEachOthersHolesInTheEnd(boolean both, boolean hadColumn, long forMs) throws Exception {
+    if (hadColumn) {
+      two.apply(0, 1);
+    }
     two.cut = true;
-    for (int i = 1; i < 1000; i++) {
+    one.cut = both;
+    for (int i = hadColumn ? 1 : 0; i < 1000; i++) {
       (i % 2 == 0 ? two : one).apply(i, i + 1);
     }
-    one.compact(now() + 300_000);
+    two.cut = false;
+    one.cut = false;
+    for (Server server : List.of(one, two)) {
+      server.flush(now() + forMs);
+      server.compact(now() + forMs);
+    }
     one.apply(1000, 1001);
-    store.put(List.of(two.applied.record(Fixtures.stream("a")).toChange(now()).row));
+    one.compact(now() + forMs);
     assertEquals(List.of(segment(0, 1001)), whole());
   }
 
