@@ -22,7 +22,7 @@ from status_tool.runs.write import Say
 from status_tool.spark import source as spark_source
 from status_tool.spark.counts import overview_of
 from status_tool.spark.debug import write_debug
-from status_tool.spark.deep import with_crc
+from status_tool.spark.deep import only_content_settles, with_crc
 from status_tool.spark.hdfs import rows_in_question
 from status_tool.spark.held import HeldRows, frame_of
 from status_tool.spark.lists import write_lists
@@ -31,7 +31,6 @@ from status_tool.spark.verify import Frames, Verification
 from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.findings import NO_PROOFS, RowProofs
 from status_tool.vocabulary.outcome import Outcome
-from status_tool.vocabulary.verdicts import FileStatus
 
 Last = Callable[[Outcome], bool]
 """Returns whether an outcome ends the run: only then are its overview and the complete lists made."""
@@ -110,9 +109,10 @@ class Comparison:
         # `checked` stays open: `decided` takes its kept rows, or Spark reads a live slave again, at a later moment.
         with closing(verification(in_question)) as checked, ExitStack() as again:
             outcome, decided = checked.outcome(), checked
-            if self.endpoint is not None and outcome.hdfs and outcome.hdfs.files[FileStatus.INCOMPARABLE]:
+            endpoint = self.endpoint
+            if endpoint is not None and (paths := only_content_settles(checked, outcome)) is not None:
                 say("reading the files that checksums cannot settle")
-                read = with_crc(checked, self.endpoint, check.files.load, check.scope.path_map, self.folder)
+                read = with_crc(checked, paths, endpoint, check.files.load, check.scope.path_map, self.folder)
                 master = checked.master_df
                 # What was read of files is Spark's.
                 regions = None if held is None else dataclasses.replace(held, files=None)

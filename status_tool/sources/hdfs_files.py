@@ -49,7 +49,7 @@ _HEADER = 12  # bytesPerCRC and crcPerBlock
 _MD5_BYTES, _CRC_BYTES = 16, 4
 _NO_CHECKSUM = "NullPointerException"
 """How a DataNode and Hadoop's own client refuse the checksum of a file that has none (`dfs.checksum.type` NULL)."""
-_NO_BLOCK_SUM = "Fail to get block MD5"
+NO_BLOCK_SUM = "Fail to get block MD5"
 """How `FileChecksumHelper` refuses that of a file with a lost block, or with blocks of different bytes per checksum."""
 _OF_NOTHING = "MD5-of-0MD5-of-0CRC32"
 """Begins the algorithm of a file without blocks."""
@@ -422,7 +422,7 @@ def _checked_row(hdfs: Hdfs, row: NewRow, answer: tuple[str, bytes] | Refused, d
             algorithm, data = answer
             row["checksum"] = checksum_hex(algorithm, data)
             row["algorithm"] = f"{algorithm} {marks}" if marks else algorithm
-        elif answer.name == _NO_CHECKSUM or (deep and _NO_BLOCK_SUM in str(answer)):
+        elif answer.name == _NO_CHECKSUM or (deep and NO_BLOCK_SUM in str(answer)):
             row["checksum"] = None
         else:
             raise answer
@@ -509,7 +509,9 @@ def with_content(hdfs: Hdfs, rows: Iterable[NewRow]) -> Iterator[NewRow]:
 
     def fill(row: NewRow) -> NewRow:
         try:
-            read = {**row, "crc32c": content_crc(hdfs, row["path"], row["length"])}
+            crc32c = content_crc(hdfs, row["path"], row["length"])
+            # The listing has called a file without a checksum unreadable (`NO_BLOCK_SUM`).
+            read = {**row, "crc32c": crc32c, "state": None, "detail": None}
             return _changed_row(read) if _has_changed(hdfs, row) else read
         except Refused as refusal:
             return {**row, "state": FileState.UNREADABLE, "detail": str(refusal)}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from enum import Enum
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import Row as SparkRow
@@ -15,28 +17,70 @@ from pyspark.sql import functions as F
 from status_tool.clients.hdfs_native import RpcEndpoint
 from status_tool.clients.webhdfs import HdfsEndpoint, Load
 from status_tool.sources import codec
-from status_tool.sources.hdfs_files import FILES_PER_BATCH, client_for, reads_alone, with_content
+from status_tool.sources.hdfs_files import FILES_PER_BATCH, NO_BLOCK_SUM, client_for, reads_alone, with_content
 from status_tool.spark.cluster import read_parquet
+from status_tool.spark.judge import map_in_arrow
+from status_tool.spark.source import marked
 from status_tool.spark.verify import Verification
-from status_tool.vocabulary.schema import STATUS_SCHEMA, NewRow
+from status_tool.vocabulary.codes import FILE_CODES
+from status_tool.vocabulary.outcome import Outcome
+from status_tool.vocabulary.schema import STATUS_SCHEMA, NewRow, Row
 from status_tool.vocabulary.selection import PathMap
+
+_CODES = ("algorithm", "no-checksum", "file-differs", "file-unreadable")
+"""Codes of the files of which content may settle some."""
+_PATHS = pa.schema({"path": pa.string()})
+
+
+def only_content_settles(check: Verification, outcome: Outcome) -> DataFrame | None:
+    """Return the paths of the files that only their content can settle; None if there are none."""
+    # Neither starts Spark for nothing, nor compares all files once more where all match.
+    if check.held_files is not None:
+        if not any(_is_asked(file.code, file.note, file.master, file.slave) for file in check.held_files):
+            return None
+    elif outcome.hdfs is None or not any(outcome.hdfs.files[FILE_CODES[code]] for code in _CODES):
+        return None
+    paths = check.keep(map_in_arrow(check.files().where(F.col("code").isin(*_CODES)), _asked, _PATHS))
+    return None if paths.isEmpty() else paths
+
+
+def _asked(files: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in files:
+        rows = batch.to_pylist()
+        asked = [one["path"] for one in rows if _is_asked(one["code"], one["note"], one["master"], one["slave"])]
+        yield pa.RecordBatch.from_arrays([pa.array(asked, pa.string())], schema=_PATHS)
+
+
+def _is_asked(code: str, note: str | None, master: Row | None, slave: Row | None) -> bool:
+    """Return True if a file may agree, and the slave's content has not been read yet.
+
+    A local file's has: its path would be another file's in HDFS.
+    """
+    if master is None or slave is None or master["crc32c"] is None or slave["crc32c"] is not None:
+        return False
+    if code == "file-differs":
+        return bool(master["length"] == slave["length"])
+    # HDFS has no checksum of unlike blocks, and refuses that of a lost block in the same words.
+    return NO_BLOCK_SUM in (note or "") if code == "file-unreadable" else code in _CODES
 
 
 def with_crc(
-    check: Verification, endpoint: HdfsEndpoint | RpcEndpoint, load: Load, path_map: PathMap, folder: Path
+    check: Verification,
+    paths: DataFrame,
+    endpoint: HdfsEndpoint | RpcEndpoint,
+    load: Load,
+    path_map: PathMap,
+    folder: Path,
 ) -> DataFrame:
-    """Return the slave's rows, with the CRC32C of each file that only it can settle.
+    """Return the slave's rows, with the CRC32C of the files of these paths.
 
     The executors read the files, or this process does (`reads_alone`); what it has read is put into `folder`, which
     must exist as long as the rows are used.
     """
     rows = check.slave_df
-    differs = (F.col("code") == "file-differs") & (F.col("master.length") == F.col("slave.length"))
-    asked = (F.col("code").isin("algorithm", "no-checksum") | differs) & F.col("master.crc32c").isNotNull()
-    undecided = check.files().where(asked).select("path")
     is_file = F.col("kind") == "file"
-    files = rows.where(is_file).join(undecided, "path", "left_semi").select(rows.columns)
-    others = rows.where(is_file).join(undecided, "path", "left_anti").select(rows.columns)
+    files = rows.where(is_file).join(paths, "path", "left_semi").select(rows.columns)
+    others = rows.where(is_file).join(paths, "path", "left_anti").select(rows.columns)
     if reads_alone(endpoint, load):
         read = _read_rows(files.toLocalIterator(prefetchPartitions=True), endpoint, load, path_map)
         with pq.ParquetWriter(folder / "read.parquet", STATUS_SCHEMA) as writer:
@@ -48,14 +92,21 @@ def with_crc(
     shared = load.shared(tasks)
 
     def fill(partition: Iterable[SparkRow]) -> Iterable[tuple[Any, ...]]:
-        for row in _read_rows(partition, endpoint, shared, path_map):
-            yield tuple(row[name] for name in columns)
+        with marked():
+            for row in _read_rows(partition, endpoint, shared, path_map):
+                yield tuple(_plain(row[name]) for name in columns)
 
     # Not mapInArrow, which requires pandas.
     # Their rows are few bytes, so one partition may have all of them, and reading the files is the work.
     filled = files.repartition(tasks).rdd.mapPartitions(fill)
-    read_df = check.session.createDataFrame(filled, rows.schema)
+    # Each action would read the files anew.
+    read_df = check.keep(check.session.createDataFrame(filled, rows.schema))
     return rows.where(~is_file).unionByName(others).unionByName(read_df)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that Spark's JVM can unpickle."""
+    return value.value if isinstance(value, Enum) else value
 
 
 def _read_rows(

@@ -254,8 +254,7 @@ class Verification:
 
     def _judged(self, rows: DataFrame, tasks: int | None = None) -> DataFrame:
         """Persisted, because the overview uses them again and judging is expensive."""
-        self._kept.append(regions_of(rows, self.context, tasks).persist(StorageLevel.MEMORY_AND_DISK))
-        return self._kept[-1]
+        return self.keep(regions_of(rows, self.context, tasks))
 
     def streams(self) -> DataFrame:
         """Return one row per stream in scope."""
@@ -292,6 +291,10 @@ class Verification:
         if self._held is not None or (rows.inputFiles() and not is_read_anew(rows)):
             return rows
         # Each action would read a live source anew, and see it at another moment.
+        return self.keep(rows)
+
+    def keep(self, rows: DataFrame) -> DataFrame:
+        """Return rows that are read or judged once, at the first action, and kept until `close`."""
         self._kept.append(rows.persist(StorageLevel.MEMORY_AND_DISK))
         return self._kept[-1]
 
