@@ -35,6 +35,7 @@ def held_folder() -> tuple[Path, int]:
     folder = Path(tempfile.gettempdir(), f"{_prefix()}{secrets.token_hex(8)}")
     _held.add(folder)
     folder.mkdir(0o700)
+    folder.chmod(0o700)  # whatever the umask takes away
     lock = _opened(folder)
     with suppress(OSError):  # a file system without locks: nobody removes the folder there
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

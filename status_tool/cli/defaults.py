@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import tomllib
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -202,7 +203,19 @@ class ConfiguredCommand(TyperCommand):
     """A command that a file may set options of."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse as Typer does, and drop the endpoints of another cluster than the command line names."""
+        """Parse as Typer does, and drop the endpoints of another cluster than the command line names.
+
+        Raises `UsageError` for a value that Typer would ignore: one of an option that comes again, and an empty one.
+        """
+        # Click's parser empties the list that it gets.
+        values, _, options = self.make_parser(ctx).parse_args(args=list(args))
+        times_given: Counter[Any] = Counter(options)
+        for option, times in times_given.items():
+            flag = option.opts[-1]
+            if times > 1 and not (option.multiple or option.is_flag):
+                raise UsageError(f"{flag} is given {'twice' if times == 2 else f'{times} times'}: give one value")
+            if "" in (values[option.name] if option.multiple else [values[option.name]]):
+                raise UsageError(f"{flag} is empty: give a value, or leave it out")
         rest = super().parse_args(ctx, args)
         given = {name for name in ctx.params if is_given(ctx, name)}
         if "spark_master" in given and submitted():

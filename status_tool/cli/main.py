@@ -38,6 +38,7 @@ from status_tool.cli.watch import WatchCommand, watch
 from status_tool.cli.witness import witness
 from status_tool.errors import (
     EXIT_ERROR,
+    EXIT_INCOMPLETE,
     EXIT_INTERRUPTED,
     EXIT_TERMINATED,
     Interrupted,
@@ -180,7 +181,7 @@ def _main(arguments: list[str]) -> int:
     except TyperException as error:
         # Typer keeps this class in a package of its own (`typer._click`), so its name has to do.
         if type(error).__name__ == "NoArgsIsHelpError":
-            print(error.format_message())
+            _print_help(error.format_message())
         else:
             _complain(f"{error.format_message()} (see `{_command_of(error)} -h`)")
         return EXIT_ERROR
@@ -188,6 +189,12 @@ def _main(arguments: list[str]) -> int:
         return _interrupted()
     except BrokenPipeError:
         # The reader of our output has exited; a later flush must not raise again.
+        _write_no_more()
+        return EXIT_ERROR
+    except SystemExit as end:
+        # So Typer ends a shell's completion; and with 1, which means incomplete here, where nobody reads stdout.
+        if end.code != EXIT_INCOMPLETE:
+            raise
         _write_no_more()
         return EXIT_ERROR
     except Exception as error:
@@ -210,6 +217,13 @@ def _command_of(error: TyperException) -> str:
     path = getattr(getattr(error, "ctx", None), "command_path", "status-tool")
     # `watch` and `publish` parse the options of `run` in a context that lacks the program's name.
     return path if path.startswith("status-tool") else f"status-tool {path}"
+
+
+def _print_help(text: str) -> None:
+    try:
+        print(text, flush=True)
+    except (OSError, ValueError):
+        _write_no_more()
 
 
 def _write_no_more() -> None:
@@ -257,5 +271,7 @@ def _is_about_a_connection(error: BaseException | None) -> bool:
 
 def _complain(message: str) -> None:
     text = safe(" ".join(message.split()), 2000)
-    print(f"status-tool: {text}", file=sys.stderr)
     complaints.append(text)
+    # Without a reader of stderr the exit code still tells.
+    with suppress(OSError, ValueError):
+        print(f"status-tool: {text}", file=sys.stderr, flush=True)

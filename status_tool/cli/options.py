@@ -6,6 +6,7 @@ import inspect
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -95,5 +96,6 @@ def print_answer(document: Mapping[str, Any], lines: Iterable[str], *, as_json: 
 
 def print_notices(notices: Iterable[str]) -> None:
     """Print to standard error what is no part of the answer."""
-    for notice in notices:
-        print(f"status-tool: {safe(notice)}", file=sys.stderr)
+    with suppress(OSError, ValueError):
+        for notice in notices:
+            print(f"status-tool: {safe(notice)}", file=sys.stderr, flush=True)

@@ -134,7 +134,7 @@ def write_file(
     if as_json:
         print(json.dumps(_summary(written, output)))
         return 0
-    counts = ", ".join(f"{count} {kind}" for kind, count in sorted(written.rows.items()))
+    counts = ", ".join(f"{kind} {count}" for kind, count in sorted(written.rows.items()))
     print(f"Wrote {safe(str(output))}: the {request.side}'s status ({counts}), cut {iso(written.header.cut_ms)}")
     return 0
 

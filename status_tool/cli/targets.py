@@ -40,6 +40,8 @@ def refuse_overwriting(given: Mapping[str, Any]) -> None:
     """
     inputs, outputs = list(_inputs(given)), list(_outputs(given))
     for number, (flag, path) in enumerate(outputs):
+        if _is_stdout(path):
+            raise UsageError(f"{flag} {safe(str(path))} is stdout, and would replace the answer: name another file")
         for other, file in inputs:
             if _is_same(path, file):
                 raise UsageError(

@@ -36,8 +36,10 @@ def parse_baseline(values: Collection[str], chosen: TableFilter) -> Baseline:
         table = plain_name(name) if separator else None
         if table in times:
             raise UsageError(f"--since is given twice{f' for table {table}' if table else ''}: give one time")
-        if separator and not (table and chosen.holds(table)):
-            raise UsageError(f"--since {value}: {table or 'no table'} is not in scope (--table, --namespace)")
+        if separator and not table:
+            raise UsageError(f"--since {value}: name the table before the =")
+        if table and not chosen.holds(table):
+            raise UsageError(f"--since {value}: {table} is not in scope (--table, --namespace)")
         times[table] = parse_time(time, "--since")
     everything_ms = times.pop(None, None)
     return Baseline(everything_ms, {table: time for table, time in times.items() if table and time is not None})

@@ -209,7 +209,7 @@ def _look(finding: Finding, server: str | None, disabled_peer: str | None) -> st
         )
     return (
         "check again with --wait; if it does not shrink, check `status 'replication'` and the log of"
-        f" {server} on the master, or copy: "
+        f" {server or 'the region servers'} on the master, or copy: "
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -61,7 +62,7 @@ def assert_refused(result: Result, *words: str) -> None:
         (["run", "-i", "f", "--since", "999999999999999999"], ["--since"]),
         (["run", "-i", "f", "--since", "t=yesterday"], ["--since", "yesterday"]),
         (["run", "-i", "f", "--since", "t="], ["--since"]),
-        (["run", "-i", "f", "--since", "=1700000000000"], ["--since", "no table"]),
+        (["run", "-i", "f", "--since", "=1700000000000"], ["--since", "name the table"]),
         (["run", "-i", "f", "--since", "t=1700000000000", "--since", "default:t=1700000000001"], ["twice", "table t"]),
         (["run", "-i", "f", "--since", "1700000000000", "--since", "1700000000001"], ["--since", "twice"]),
         (["run", "-i", "f", "--table", "a", "--since", "b=1700000000000"], ["--since", "b is not in scope", "--table"]),
@@ -211,12 +212,41 @@ def test_a_shell_completes_commands_and_options() -> None:
 
 
 @pytest.mark.slow
-def test_a_closed_pipe_is_no_complaint() -> None:
-    """`status-tool … | head -1` leaves quietly."""
-    files = [SAMPLE / "master.status", "--slave-status", SAMPLE / "slave.status"]
-    command = f"{sys.executable} -m status_tool run -i {files[0]} {files[1]} {files[2]} --only hbase | true"
+@pytest.mark.parametrize(
+    "line", ["run -i {0}/master.status --slave-status {0}/slave.status --only hbase", "", "config"]
+)
+def test_a_closed_pipe_is_an_error_without_words(line: str) -> None:
+    """`status-tool … | head -1` leaves quietly, and not by the exit code of a check that found something missing."""
+    command = f"set -o pipefail; {sys.executable} -m status_tool {line.format(SAMPLE)} | true"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=tool_environment(), check=False)
+    assert (done.returncode, done.stderr) == (2, "")
+
+
+def test_an_error_is_told_by_the_exit_code_and_the_document_without_a_stderr() -> None:
+    command = f"{sys.executable} -m status_tool run --nosuch --json 2>/dev/full"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, env=tool_environment(), check=False)
-    assert "Traceback" not in done.stderr
+    assert (done.returncode, json.loads(done.stdout)["exit_code"]) == (2, 2)
+
+
+@pytest.mark.parametrize("option", ["-i", "--report", "--peer", "--wait", "--spark-master"])
+def test_an_option_that_takes_one_value_is_given_once(option: str) -> None:
+    """The first one would be ignored: of two FILEs only the second would be checked."""
+    assert_refused(tool_here("run", "-i", "f", option, "1", option, "2"), option, "give one value")
+
+
+@pytest.mark.parametrize("option", ["--thrift", "--table", "--layout", "--conf-dir", "--exclude", "--report"])
+def test_an_empty_value_is_refused(option: str) -> None:
+    """As of a variable of the shell that is not set: it would mean the default, or the current folder."""
+    assert_refused(tool_here("run", "-i", "f", option, ""), f"{option} is empty")
+
+
+def test_an_output_is_not_where_stdout_goes(tmp_path: Path) -> None:
+    """It would replace the answer."""
+    out = tmp_path / "out"
+    command = f"{sys.executable} -m status_tool run -i {SAMPLE}/master.status --report {out} > {out}"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, env=tool_environment(), check=False)
+    assert (done.returncode, out.read_text()) == (2, "")
+    assert f"--report {out} is stdout" in done.stderr
 
 
 def test_a_check_that_ends_with_an_error_is_down_in_its_metrics(tmp_path: Path) -> None:
