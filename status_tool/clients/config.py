@@ -36,6 +36,8 @@ STATE_NAMESPACE_KEY = "hbase.replicationtable.namespace"
 STATE_NAME_KEY = "hbase.replicationtable.name"
 UPDATE_PERIOD_KEY = "hbase.replicationtable.updateperiod"
 SPOOL_DIR_KEY = "hbase.replicationtable.spool.dir"
+HBASE_FOLDER_KEYS = ("hbase.rootdir", "hbase.wal.dir", SPOOL_DIR_KEY)
+"""Folders of HBase's own, whose files differ between any two clusters."""
 SECURITY_KEY = "hbase.security.authentication"
 THRIFT_QOP_KEY = "hbase.thrift.security.qop"
 THRIFT_PRINCIPAL_KEY = "hbase.thrift.kerberos.principal"
@@ -346,18 +348,23 @@ class Settings:
 
     @property
     def hbase_folders(self) -> tuple[str, ...]:
-        """HBase's root where files are listed: as a view shows it, if that is what is listed."""
-        mounts = self.mounts()
-        if mounts:
-            return seen_at(mounts, self.site.get("hbase.rootdir", ""))
-        return (self.hbase_root,) if self.hbase_root and not self._is_root_elsewhere() else ()
+        """HBase's root, and the WALs' and the spool's folders outside of it, where files are listed.
 
-    def _is_root_elsewhere(self) -> bool:
-        """Return True if HBase's root is certainly in another file system than the one whose files are listed.
+        They are as a view shows them, if that is what is listed.
+        """
+        mounts = self.mounts()
+        named = [url for key in HBASE_FOLDER_KEYS if (url := self.site.get(key))]
+        if mounts:
+            found = [folder for url in named for folder in seen_at(mounts, url)]
+        else:
+            found = [urlsplit(url).path.rstrip("/") or "/" for url in named if not self._is_root_elsewhere(url)]
+        return tuple(dict.fromkeys(found))
+
+    def _is_root_elsewhere(self, root: str) -> bool:
+        """Return True if a folder of HBase's is certainly in another file system than the one whose files are listed.
 
         Then a folder of that path is a user's.
         """
-        root = self.site.get("hbase.rootdir", "")
         scheme, name = urlsplit(root).scheme, urlsplit(root).netloc
         if self.webhdfs_option or not scheme:
             return False

@@ -62,6 +62,13 @@ _CALLS: Mapping[str, Callable[..., requests.Response]] = {
 }
 
 
+_REASONS = re.compile(
+    r" \(is not a directory\)|under construction|Fail to get block|Could not obtain block|Failed on local exception"
+    r"| not found\."
+)
+"""Words by which refusals are told apart. They may follow a path that is long, or has several lines."""
+_STACK = re.compile(r"\n\s+at ")
+_LONGEST = 300
 _BELOW_A_FILE = re.compile(r"/.* \(is not a directory\)$", re.M)
 """How `FSPermissionChecker` refuses a path below a file. Where a permission is denied, other words come first."""
 
@@ -112,13 +119,21 @@ class NameNodeClient(Client):
         return answer
 
     def bean(self, name: str) -> dict[str, Any] | None:
-        """Return a JMX bean of the same web server; None if it shows none, or not to us."""
+        """Return a JMX bean of the same web server; None if it shows none, or not to us.
+
+        Raises `Failover` if the server does not answer, or not now: that says nothing about the bean.
+        """
         try:
             response = self._session.get(
                 f"{self.url}/jmx", params={"qry": name}, timeout=self._timeout, allow_redirects=False
             )
+        except (requests.RequestException, OSError) as error:
+            raise Failover(reason(error)) from None
+        if response.status_code >= 500 or response.status_code in BUSY:
+            raise Failover(f"HTTP status {response.status_code} for /jmx")
+        try:
             beans = json.loads(response.content)["beans"] if response.status_code == 200 else []
-        except (requests.RequestException, OSError, ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError):
             return None
         return dict(beans[0]) if beans and isinstance(beans[0], dict) else None
 
@@ -379,8 +394,16 @@ def server_of(url: str) -> str:
 def refused(name: str, message: str) -> Refused:
     """Return the refusal for a Java exception of HDFS, by its simple name."""
     # A NameNode's message contains the stack as well.
-    lines = _TOKEN.sub(r"\1=…", message or name).strip().splitlines()
-    return Refused(name, (lines or [""])[0][:300])
+    whole = _STACK.split(_TOKEN.sub(r"\1=…", message or name).strip(), maxsplit=1)[0]
+    short = _first_line(whole)[:_LONGEST]
+    hidden = (found.start() for found in _REASONS.finditer(whole) if found[0] not in short)
+    if (at := next(hidden, None)) is None:
+        return Refused(name, short)
+    return Refused(name, f"{short[: _LONGEST // 2]}…{_first_line(whole[at:])[: _LONGEST // 2]}")
+
+
+def _first_line(text: str) -> str:
+    return (text.splitlines() or [""])[0]
 
 
 def reason(error: BaseException) -> str:

@@ -207,8 +207,13 @@ class WebHdfs(FileClient):
 
     def beans(self, name: str) -> Iterator[dict[str, Any]]:
         """Yield a JMX bean of each NameNode's web server that exposes it, standby or not; none do for HttpFS."""
-        found = (self._namenodes[at].bean(name) for at in range(len(self._namenodes)))
-        return (bean for bean in found if bean is not None)
+        for namenode in self._namenodes:
+            try:
+                bean = namenode.bean(name)
+            except Failover:
+                continue
+            if bean is not None:
+                yield bean
 
     def checksum(self, path: str) -> tuple[str, bytes]:
         """Return the algorithm's name and the raw bytes of GETFILECHECKSUM."""
@@ -310,7 +315,7 @@ class WebHdfs(FileClient):
         raise refusal_of(response.status, data)
 
     def _refuse_lagging(self, at: int) -> None:
-        """Raise `Failover` for an observer NameNode or a standby, if it tells.
+        """Raise `Failover` for an observer NameNode or a standby, if it tells, and for one that does not answer now.
 
         An observer, and a standby with `dfs.ha.allow.stale.reads`, answers reads with a namespace that may lag
         (`NameNodeHAContext.allowStaleReads`), and WebHDFS carries no state id by which Hadoop's own client is made to

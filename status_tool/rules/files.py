@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import pyarrow as pa
@@ -13,6 +14,8 @@ from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.states import FileState
 
 COMPARED = ("state", "length", "algorithm", "checksum", "crc32c")
+_GONE = re.compile(r"File does not exist|File /.* not found\.|No such file or directory\Z", re.DOTALL)
+"""Begins the detail of a file that is gone: by Hadoop's clients, by WebHDFS's NameNode, and of a local disk."""
 ENCRYPTED = " encrypted"
 """Ends the algorithm of a file in an encryption zone: HDFS's checksum is that of the encrypted bytes."""
 
@@ -43,6 +46,8 @@ def _compare(ours: list[Row], theirs: list[Row]) -> tuple[str, str | None]:
     # A file that is still being written need not have arrived: this test comes before the slave's rows.
     if any(row.get("state") == FileState.OPEN for row in ours):
         return "file-written", f"still open for writing: {MASTER}"
+    if not theirs and any(_is_gone(row) for row in ours):
+        return "file-unreadable", _first_detail(ours, theirs)
     if not theirs:
         return "file-missing", None
     if any(row.get("state") == FileState.UNREADABLE for row in (*ours, *theirs)):
@@ -52,6 +57,11 @@ def _compare(ours: list[Row], theirs: list[Row]) -> tuple[str, str | None]:
     if len(ours) > 1 or len(theirs) > 1:
         return "file-written", "listed more than once with different contents"
     return _compare_contents(ours[0], theirs[0])
+
+
+def _is_gone(row: Row) -> bool:
+    """Return True if a file went away between its listing and its checksum: nobody copies it any more."""
+    return row.get("state") == FileState.UNREADABLE and _GONE.match(row.get("detail") or "") is not None
 
 
 def _compare_contents(ours: Row, theirs: Row) -> tuple[str, str | None]:

@@ -11,7 +11,7 @@ from status_tool import printable
 from status_tool.clients.config import Settings
 from status_tool.clients.hdfs_native import Hdfs, RpcEndpoint
 from status_tool.clients.zookeeper import ZooKeeper
-from status_tool.errors import ConnectionFailed
+from status_tool.errors import ConnectionFailed, UsageError
 from status_tool.gather.hdfs_side import exclusions_of, files_endpoint, impatient
 from status_tool.gather.peer_topology import what_is_shipped
 from status_tool.gather.snapshot import Request, with_shutdown
@@ -144,6 +144,15 @@ def _master_cut(request: Request, recorded: int | None) -> str:
 def _hdfs(settings: Settings, request: Request, *, summaries: bool = True) -> Iterator[Step]:
     files = request.files
     local, roots = by_system(request.hdfs_paths or settings.hdfs_paths or ("/",))
+    # As `gather.snapshot` does.
+    if files.for_hdfs and not roots:
+        raise UsageError(
+            f"{files.for_hdfs[0]} is for files in HDFS, and only file:// folders are read here: leave it out"
+        )
+    if files.layout is not None and not local:
+        raise UsageError(
+            "--layout is for file:// folders, and none is read here: leave it out, or name one in -f or --map-path"
+        )
     yield from (Step("files", LOCAL + path) for path in local)
     if files.deep:
         yield _contents("every file")
@@ -201,9 +210,10 @@ def _followed(master: Settings, header: Header) -> Iterator[Step]:
 
 
 def _file(header: Header, counts: Mapping[str, int]) -> str:
-    rows = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
+    rows = ", ".join(f"{kind} {count}" for kind, count in sorted(counts.items()))
     age = duration(max(0, now_ms() - header.created_ms))
-    return f"{header.side} {header.cluster_id}, {header.half}, written {iso(header.created_ms)} ({age} ago): {rows}"
+    written = f"written {iso(header.created_ms)} ({age} ago)"
+    return f"{header.side} {header.cluster_id}, {header.half}, {written}, rows: {rows}"
 
 
 def _cut(header: Header) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -37,6 +37,7 @@ from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Baseline, Scope, TableFilter
 from status_tool.vocabulary.selection import LOCAL, ChosenFiles, Exclusions, is_glob
 
+AFTER_SHUTDOWN = "not what was written after the shutdown time"
 NAMED_LIMITS = 3
 """Number of tables or paths that a restriction names."""
 HDFS_NOTICE = "HDFS: "
@@ -138,7 +139,8 @@ class Question:
             master_address=self.master.cluster_key or self.master.filesystem,
             slave_address=self.slave.cluster_key or self.slave.filesystem,
             slave_taken_ms=self.slave.created_ms if self.scope.offline else None,
-            limits=tuple(self._limits()),
+            # However early that time is: what came after it is in no question.
+            limits=(*self._limits(), *([AFTER_SHUTDOWN] if hbase is not None and hbase.later else [])),
             peer_id=str(self.peer["id"]) if self.peer else None,
             notices=tuple(
                 notice
@@ -169,7 +171,7 @@ class Question:
             yield "HDFS not checked"
             return
         if self.files.within:
-            yield f"of HDFS only {few(self.master.hdfs_paths, NAMED_LIMITS)} (-f)"
+            yield f"of HDFS only {few(self.files.within, NAMED_LIMITS)} (-f)"
         for globs, why in ((self.files.left_out, "--exclude"), (self.master.hdfs_excluded, "--exclude, held by FILE")):
             if globs:
                 yield f"of HDFS nothing that matches {few(globs, NAMED_LIMITS)} ({why})"
@@ -218,7 +220,7 @@ def question_of(
         shipped=_shipped(master, peer, scope) if peer else {},
         not_replicated=_not_replicated(master, peer, scope) if peer else None,
         clusters=_clusters(master, slave) if scope.check_hbase and not master.legacy else None,
-        files=ChosenFiles(hdfs_paths, hdfs_paths or tuple(header.hdfs_paths), excluded),
+        files=ChosenFiles(hdfs_paths, tuple(header.hdfs_paths) or hdfs_paths, excluded),
         notices=(
             *header.notices,
             *slave.header.notices,
@@ -265,7 +267,14 @@ def _paths_in_scope(master: Header, paths: tuple[str, ...]) -> Header:
     held = [path for path in paths if any(_holds(root, path, exclusions) for root in master.hdfs_paths)]
     gone = [path for path in paths if any(_covers(root, path) for root in master.hdfs_absent)]
     unheld = [path for path in paths if path not in held]
-    return dataclasses.replace(master, hdfs_paths=paths, hdfs_absent=tuple(dict.fromkeys([*gone, *unheld])))
+    listed = (*paths, *roots_inside(master, paths))
+    return dataclasses.replace(master, hdfs_paths=listed, hdfs_absent=tuple(dict.fromkeys([*gone, *unheld])))
+
+
+def roots_inside(master: Header, paths: Sequence[str]) -> tuple[str, ...]:
+    """Return FILE's own roots inside paths of `-f`, whose listing may leave them out."""
+    there = (root for root in master.hdfs_paths if root not in paths and root not in master.hdfs_absent)
+    return tuple(root for root in there if any(_covers(path, root) for path in paths))
 
 
 def _lacking_files(master: Header, slave: Header, scope: Scope) -> Iterator[str]:

@@ -83,7 +83,7 @@ class LocalSource(Source):
 
     def _expand(self, root: str) -> list[str]:
         if not is_glob(root):
-            return [root] if os.path.lexists(root) else []
+            return [root] if _may_exist(root) else []
         return sorted(path for path in _matches(root) if not self.exclusions.hide_match(path, root))
 
     def read(self, partition: LocalPart) -> Iterator[pa.RecordBatch]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import glob
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -239,7 +240,8 @@ class PathMap:
             master, slave = sides_of(option)
             if not strip_uri(master).startswith("/") or not strip_uri(slave).startswith("/"):
                 raise UsageError(f"--map-path {option!r}: expected MASTER_PATH=SLAVE_PATH, both absolute")
-            pairs.append((plain_path(master), root_of(slave)))
+            # Plain on both sides: a folder of the slave may have a glob's characters in its name.
+            pairs.append((plain_path(master), (LOCAL if slave.startswith(LOCAL) else "") + plain_path(slave)))
         for side in zip(*pairs, strict=True):
             if len(set(side)) != len(side):
                 raise UsageError("--map-path: a tree is mapped twice")
@@ -259,14 +261,15 @@ class PathMap:
         )
 
     def slave_roots(self, roots: Sequence[str]) -> tuple[str, ...]:
-        """Return the slave's paths of the master's roots."""
+        """Return the slave's roots for the master's."""
+        escaped = PathMap(tuple((master, glob.escape(slave)) for master, slave in self.pairs))
         below = [
             slave.rstrip("/") + rest or "/"
             for root in roots
-            for master, slave in self.pairs
+            for master, slave in escaped.pairs
             for rest in _leads(root, master)
         ]
-        return tuple(dict.fromkeys([*(self.to_slave(root) for root in roots), *below]))
+        return tuple(dict.fromkeys([*(escaped.to_slave(root) for root in roots), *below]))
 
     def to_master(self, path: str) -> str | None:
         """Return the path on the master that a path of the slave is the copy of; None: it is none.
@@ -283,7 +286,7 @@ class PathMap:
         return None if any(inside(path, master) for master, _ in self.pairs) else path
 
     def to_slave(self, path: str) -> str:
-        """Return the slave's path (a root) for a path of the master."""
+        """Return the slave's path (of a disk with `file:`) for a path of the master."""
         for master, slave in self.pairs:
             if inside(path, master):
                 return slave.rstrip("/") + path[len(master.rstrip("/")) :] or "/"

@@ -48,6 +48,8 @@ class NameNode:
         self.endpoint = HdfsEndpoint((url_of(self.http),), "me")
 
     def serve(self, query: dict[str, str], has_ticket: bool) -> tuple[int, bytes]:
+        if "op" not in query:
+            return 404, b""  # its /jmx is closed
         operation = query["op"]
         if "delegation" in query:
             if self.cancelled or query["delegation"] != TOKEN:

@@ -21,7 +21,7 @@ from hdfs.client import Client, InsecureClient, _Request
 
 from status_tool.cli.main import main
 from status_tool.clients import hdfscli
-from status_tool.clients.hdfscli import OPERATIONS, REDIRECTED, Failover, Refused, client_of
+from status_tool.clients.hdfscli import OPERATIONS, REDIRECTED, Failover, Refused, client_of, refused
 from status_tool.clients.tls import Trust, read_trust
 from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
 from status_tool.errors import EXIT_ERROR, ConnectionFailed
@@ -215,16 +215,39 @@ def test_no_call_to_loopback_goes_by_a_proxy(server: Server, monkeypatch: pytest
 
 
 def test_a_bean(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the same session; a server that is away or knows none says nothing."""
+    """By the same session; a server that knows none says so, and one that does not answer now is asked again."""
     monkeypatch.setenv("no_proxy", "*")
     server.body = json.dumps({"beans": [{"BlockPoolId": "BP-1"}]}).encode()
     client = client_of(server.url, "me", 2, (5, 5))
     assert client.bean("Hadoop:service=NameNode,name=NameNodeInfo") == {"BlockPoolId": "BP-1"}
     assert server.paths == ["/jmx"]
     assert server.queries[0]["qry"] == ["Hadoop:service=NameNode,name=NameNodeInfo"]
-    server.status = 404
-    assert client.bean("x") is None
-    assert client_of("http://127.0.0.1:1", "me", 2, (1, 1)).bean("x") is None
+    for server.status in (302, 401, 403, 404):
+        assert client.bean("x") is None
+    for server.status in (429, 500, 502, 503):
+        with pytest.raises(Failover, match=f"HTTP status {server.status} for /jmx"):
+            client.bean("x")
+    with pytest.raises(Failover):
+        client_of("http://127.0.0.1:1", "me", 2, (1, 1)).bean("x")
+
+
+@pytest.mark.parametrize("path", ["/data/short", f"/data/{'folder/' * 60}f", "/data/line\nbreak"])
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("Fail to get checksum, since file {} is under construction.", "under construction"),
+        ("`{}': Fail to get block MD5 for LocatedBlock{{…}}", "Fail to get block MD5"),
+        ("`{}': Could not obtain block: BP-1", "Could not obtain block"),
+        ("{} (is not a directory)", " (is not a directory)"),
+    ],
+)
+def test_a_reason_is_recognised_whatever_the_path_before_it(path: str, message: str, reason: str) -> None:
+    """A long path, or one of several lines, hid it; the stack is not shown."""
+    found = refused("IOException", message.format(path) + "\n\tat org.apache.hadoop.Any(is not a directory)")
+    assert reason in str(found)
+    assert "\tat" not in str(found)
+    assert len(str(found)) <= 301
+    assert found.is_absent is ("directory" in reason)
 
 
 def test_tls_of_both_legs(server: Server, tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +19,7 @@ from status_tool.clients.sitefiles import SiteConfig
 from status_tool.errors import ConfigurationError, ConnectionFailed, UsageError
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import Request, Snapshot, snapshot
+from status_tool.rules.files import judge_file
 from status_tool.runs import slave_side
 from status_tool.runs.check import Check
 from status_tool.runs.master_side import MasterSide
@@ -340,6 +343,47 @@ def test_files_are_read_without_zookeeper(tmp_path: Path, monkeypatch: pytest.Mo
     assert header.notices[0] == "HBase's cluster id is not known: cannot reach ZooKeeper at zk:1"
     with pytest.raises(ConnectionFailed):
         snapshot(settings, replace(request, hbase=True), lambda _: None)
+
+
+def test_a_file_that_goes_before_it_is_read_is_not_missing(tmp_path: Path) -> None:
+    """Nobody copies it any more."""
+    row = source(tmp_path).row(f"{tmp_path}/gone")
+    assert judge_file(row["path"], [row], [], range(0)).code == "file-unreadable"
+
+
+@pytest.mark.parametrize("name", ["copy", "cop*"])
+def test_a_root_that_nobody_may_look_for_is_not_absent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """All its files were missing, or it was a wrong name. Tests may run as root, who may enter any folder."""
+
+    def refuse(_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    for call in ("stat", "lstat", "listdir"):
+        monkeypatch.setattr(f"status_tool.sources.local.os.{call}", refuse)
+    found = source(tmp_path, name)
+    parts, absent = found.partitions(), found.absent()
+    details = [row["detail"] for part in parts for row in found._rows(part, Counter())]
+    with pytest.raises(ConfigurationError, match="cannot be listed"):
+        list(replace(found, tolerant=False)._rows(parts[0], Counter()))
+    monkeypatch.undo()
+    assert (absent, details) == ([], ["Permission denied"])
+
+
+@pytest.mark.parametrize("option", [("--rate", "5"), ("--hdfs-client", "native"), ("--layout", "1024")])
+def test_the_plan_refuses_what_its_run_refuses(
+    option: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An option for the files of HDFS where only a folder is read, and one for folders where none is."""
+    (tmp_path / "paths").write_text("/data\n" if option[0] == "--layout" else f"file://{tmp_path}\n")
+    line = ["run", "-m", "-o", str(tmp_path / "status"), "--only", "hdfs", "-f", str(tmp_path / "paths"), *option]
+    said = []
+    for more in ([], ["--explain"]):
+        assert main([*line, "--webhdfs", "http://127.0.0.1:1", *more]) == 2
+        said.append(capsys.readouterr().err)
+    assert option[0] in said[0]
+    assert said[0] == said[1]
 
 
 def test_the_plan_of_a_check_is_that_of_its_run(tmp_path: Path) -> None:

@@ -143,6 +143,27 @@ def test_only_hbases_own_folder_is_left_out(root: str, options: tuple[str, ...],
     assert Settings(SiteConfig(site), webhdfs_option=options).hbase_folders == expected
 
 
+@pytest.mark.parametrize("key", ["hbase.wal.dir", "hbase.replicationtable.spool.dir"])
+@pytest.mark.parametrize(
+    ("folder", "options", "expected"),
+    [
+        ("hdfs://slave/own", (), ("/hbase", "/own")),
+        ("/own/", (), ("/hbase", "/own")),
+        ("hdfs://slave/hbase", (), ("/hbase",)),
+        ("hdfs://master/own", (), ("/hbase",)),
+        ("s3a://bucket/own", (), ("/hbase",)),
+        ("hdfs://master/own", ("http://n:1",), ("/hbase", "/own")),
+    ],
+)
+def test_wals_and_the_spool_outside_of_hbases_root_are_left_out(
+    key: str, folder: str, options: tuple[str, ...], expected: tuple[str, ...]
+) -> None:
+    """They were checked as a user's files, which no slave has."""
+    site = BOTH_HA | {"dfs.nameservices": "slave,master", "fs.defaultFS": "hdfs://slave", key: folder}
+    settings = Settings(SiteConfig(site | {"hbase.rootdir": "hdfs://slave/hbase"}), webhdfs_option=options)
+    assert settings.hbase_folders == expected
+
+
 def test_hbase_root_elsewhere() -> None:
     """WALs and spool are looked for on the NameNodes of HBase's root, not on those of `fs.defaultFS`."""
     site = BOTH_HA | {"dfs.nameservices": "slave,master", "fs.defaultFS": "hdfs://slave"}

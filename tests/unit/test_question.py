@@ -6,6 +6,7 @@ import json
 import re
 from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,10 @@ from status_tool.errors import StatusFileError, StatusToolError, UsageError
 from status_tool.explain.advice import _afterwards, advise, anew_option, check_of_copy, todo
 from status_tool.gather.snapshot import apply_shutdown
 from status_tool.rules.context import build_context
+from status_tool.runs.check import Check
+from status_tool.runs.master_side import MasterSide
 from status_tool.runs.question import Question, SideFacts, question_of, refuse_narrowed, refuse_since, shipped_by
+from status_tool.runs.slave_side import slave_request
 from status_tool.vocabulary.codes import CODES
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import BY_OPTION, RECORDED, SKEW_MS, Header
@@ -203,6 +207,34 @@ def test_a_file2_of_hdfs_tells_nothing_of_the_slaves_disk(
     scope = Scope(check_hbase=False, offline=True, path_map=PathMap.parse(["/data=file:/copy"]))
     with pytest.raises(UsageError, match="FILE2 is of the slave's HDFS") if is_refused else nullcontext():
         question(facts(peer()), scope, slave)
+
+
+@pytest.mark.parametrize("offline", [False, True])
+@pytest.mark.parametrize(
+    ("path", "more"),
+    [
+        ("/data", ("/data/.staging/keep",)),
+        ("/d*", ("/data", "/data/.staging/keep")),
+        ("/", ("/data", "/data/.staging/keep", "/other/.staging")),
+        ("/data/.staging/keep", ()),
+    ],
+)
+def test_a_narrower_check_asks_for_roots_of_file_that_a_listing_leaves_out(
+    path: str, more: tuple[str, ...], offline: bool
+) -> None:
+    """FILE has their files, which were missing. One that was absent has none."""
+    roots = ("/data", "/data/.staging/keep", "/data/.staging/none", "/other/.staging")
+    header = replace(MASTER, hdfs_paths=roots, hdfs_absent=("/data/.staging/none",))
+    file: Any = None
+    scope = Scope(check_hbase=False, offline=offline)
+    asked = slave_request(MasterSide(file, header), Check(Path("f"), scope, hdfs_paths=(path,)))
+    assert asked.hdfs_paths == (path, *more)
+    found = question(facts(header=header), scope, hdfs_paths=(path,), excluded=(".staging",))
+    assert found.master.hdfs_paths == found.files.roots == asked.hdfs_paths
+    for choosing in map(ChoosingFiles, (found.files, found.files_of_slave)):
+        assert choosing.path_of("/data/.staging/keep/f") is not None
+        assert choosing.path_of("/data/.staging/f") is None
+    assert f"of HDFS only {path} (-f)" in found.answered(Outcome(None, None, (), 0)).limits
 
 
 @pytest.mark.parametrize(

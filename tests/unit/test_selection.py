@@ -101,6 +101,22 @@ def test_path_map() -> None:
             PathMap.parse(bad)
 
 
+@pytest.mark.parametrize("name", ["copy[1]", "copy*", "copy?", "copy[^a]", "copy[[]1]"])
+def test_a_folder_of_the_slave_may_have_the_characters_of_a_glob(name: str) -> None:
+    """`--map-path` names a folder. Its root was a pattern that did not match it."""
+    moved = PathMap.parse([f"/data=/{name}", f"/more=file:///disk/{name}"])
+    data, some, *local = map(root_of, moved.slave_roots(["/data", "/data/sub/*.csv", "/more/x"]))
+    local += map(root_of, moved.slave_roots(["/mor?"])[1:])
+    assert holds(data, f"/{name}/f")
+    assert holds(some, f"/{name}/sub/f.csv")
+    assert not holds(some, f"/{name}/sub/f")
+    assert [holds(one.removeprefix("file:"), f"/disk/{name}/x/f") for one in local] == [True, True]
+    assert not any(holds(data, f"/{other}/f") for other in ("copy1", "copyx", "copy["))
+    assert moved.to_slave("/data/f") == f"/{name}/f"
+    assert moved.to_slave("/more/f") == f"file:/disk/{name}/f"
+    assert [moved.to_master(path) for path in (f"/{name}/f", f"/disk/{name}/f")] == ["/data/f", "/more/f"]
+
+
 def test_roots() -> None:
     """With and without scheme, local ones kept apart."""
     roots = read_path_file("# all\n\nhdfs://nn:8020/a/ \n/b c\nfile:///d/*\n", "f")

@@ -34,6 +34,7 @@ from status_tool.gather.hdfs_side import files_endpoint, identity_of, paths_of
 from status_tool.gather.snapshot import FileOptions, Request, Snapshot, snapshot
 from status_tool.gather.snapshot import _spooled as spooled
 from status_tool.report.progress import Counted, Phase, Progress
+from status_tool.rules.files import judge_file
 from status_tool.rules.sides import same_hdfs
 from status_tool.runs.write import _journal_owner, write_side
 from status_tool.sources.crc import Layout, crc32c, crc_hex
@@ -149,7 +150,9 @@ def fake() -> Iterator[FakeHdfs]:
         query = parse_qs(parts.query)
         path = unquote(parts.path.removeprefix("/webhdfs/v1"))
         status, found = hdfs.answer(query["op"][0], path, query) if "op" in query else (404, b"")
-        if parts.path == "/jmx" and hdfs.state:
+        if parts.path == "/jmx" and hdfs.trouble.get("/jmx"):
+            status = hdfs.trouble["/jmx"].pop(0)[0]
+        elif parts.path == "/jmx" and hdfs.state:
             status, found = 200, {"beans": [{"State": hdfs.state}]}
         return status, {}, found if isinstance(found, bytes) else json.dumps(found).encode()
 
@@ -341,6 +344,21 @@ def test_an_observer_is_passed_over(fake: FakeHdfs, more: tuple[str, ...], state
     assert client.status("/data") is not None
 
 
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_namenode_whose_jmx_fails_is_not_read_before_it_tells(fake: FakeHdfs, status: int) -> None:
+    """One failed request let an observer through for the whole run."""
+    fake.state, fake.trouble["/jmx"] = "observer", [(status, "")]
+    client = WebHdfs(HdfsEndpoint((fake.url,), "me"), patience_s=0)
+    for _ in range(2):
+        with pytest.raises(ConnectionFailed):
+            client.status("/data")
+    assert not fake.requests
+    fake.state, fake.trouble["/jmx"] = "active", [(status, "")]
+    assert WebHdfs(client.endpoint).status("/data") is not None
+    fake.state, fake.trouble["/jmx"] = "", [(403, "")]
+    assert WebHdfs(client.endpoint, patience_s=0).status("/data") is not None, "one that does not tell"
+
+
 @pytest.mark.parametrize("before", ["", "active"])
 def test_a_namenode_that_comes_back_as_an_observer_is_passed_over(fake: FakeHdfs, before: str) -> None:
     """One that starts does not say what it is, and one that was active may be another thing after a failover."""
@@ -417,6 +435,29 @@ def test_blocks_that_stay_lost_are_waited_for_once(fake: FakeHdfs, monkeypatch: 
         with pytest.raises(Refused):
             client.checksum(f"/data/a/{name}")
     assert fake.requests["DATA"] == 2
+
+
+@pytest.mark.parametrize(
+    ("refusal", "code"),
+    [
+        ("FileNotFoundException: File does not exist: {}", "file-unreadable"),
+        ("FileNotFoundException: File {} not found.", "file-unreadable"),
+        ('AccessControlException: Permission denied: user=me, access=READ, inode="{}"', "file-missing"),
+        ("IOException: File {} has no block", "file-missing"),
+    ],
+)
+@pytest.mark.parametrize("name", ["f", "long/" * 80 + "f", "of two\nlines"])
+def test_a_file_that_goes_between_its_listing_and_its_checksum_is_not_missing(
+    fake: FakeHdfs, refusal: str, code: str, name: str
+) -> None:
+    """Nobody copies it any more. One that is there, but may not be read, is."""
+    path = f"/data/{name}"
+    fake.trouble["GETFILECHECKSUM"] = [(404, refusal.format(path))] * 4
+    row = listed_row(path, {"length": 5, "modificationTime": 7, "blockSize": 1})
+    (gone,) = checked_rows(WebHdfs(HdfsEndpoint((fake.url,), "me"), patience_s=0), [row], deep=False)
+    found = judge_file(path, [gone], [], range(0))
+    assert (gone["state"], found.code) == ("unreadable", code)
+    assert judge_file(path, [], [gone], range(0)).code == "file-extra"
 
 
 def test_a_refusal_is_the_files_own(fake: FakeHdfs) -> None:
