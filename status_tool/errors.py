@@ -9,7 +9,6 @@ EXIT_INCOMPLETE = 1
 EXIT_ERROR = 2
 EXIT_UNVERIFIABLE = 3
 EXIT_INTERRUPTED = 130
-EXIT_TERMINATED = 143
 """Exit codes by which a shell shows SIGINT and SIGTERM: 128 and the signal's number."""
 
 

@@ -40,7 +40,6 @@ from status_tool.errors import (
     EXIT_ERROR,
     EXIT_INCOMPLETE,
     EXIT_INTERRUPTED,
-    EXIT_TERMINATED,
     Interrupted,
     StatusToolError,
     is_traceback_wanted,
@@ -136,9 +135,9 @@ def main(arguments: list[str]) -> int:
     finally:
         # `run` may have begun one early that no session has come to use because of an error.
         jvm.end_unused()
-    # Both signals arrive here as `KeyboardInterrupt`.
-    if exit_code == EXIT_INTERRUPTED and signal.SIGTERM in received:
-        exit_code = EXIT_TERMINATED
+    # Every signal arrives here as `KeyboardInterrupt`.
+    if exit_code == EXIT_INTERRUPTED:
+        exit_code = next((128 + number for number in received if number != signal.SIGINT), exit_code)
     # Parsing may be what failed, so `--json` is looked for in the arguments as they came.
     if complaints and "--json" in arguments:
         # The error may be that stdout is full, or that nobody reads it.

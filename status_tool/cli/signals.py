@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: one line and an exit code at any moment of the console script's life."""
+"""Ctrl-C, SIGTERM and SIGHUP: one line and an exit code at any moment of the console script's life."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, NoReturn
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
-"""Both end a run in the same way, and differ in the exit code: 128 and the signal's number."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""All end a run in the same way, and differ in the exit code: 128 and the signal's number."""
 
 _AGAIN_S = 0.02
 END_S = 1.5
@@ -37,7 +37,7 @@ _last_words: Callable[[], object] | None = None
 
 def handle_signals() -> None:
     """Make signals end the run by `KeyboardInterrupt` from now on, so that nothing is left half-written."""
-    for number in SIGNALS:
+    for number in _heeded():
         signal.signal(number, _interrupt)
     sys.unraisablehook = _again_where_swallowed
 
@@ -51,13 +51,20 @@ def ignore_signals() -> None:
 
 def end_at_once() -> None:
     """Make signals end the process at once from now on: no run has begun yet."""
-    for number in SIGNALS:
+    for number in _heeded():
         signal.signal(number, _end)
 
 
 def _are_handled() -> bool:
     """Return True if `handle_signals` handles the signals."""
-    return all(signal.getsignal(number) is _interrupt for number in SIGNALS)
+    return all(signal.getsignal(number) is _interrupt for number in _heeded())
+
+
+def _heeded() -> Iterator[signal.Signals]:
+    """Yield the signals that end a run: not the one of a lost terminal under `nohup`, which has it ignored."""
+    for number in SIGNALS:
+        if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            yield number
 
 
 @contextmanager

@@ -494,4 +494,9 @@ def _check_url(url: str) -> str:
         raise ConfigurationError("--webhdfs: no user and password in a URL; leave what is before the @ out")
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise ConfigurationError(f"--webhdfs {url!r}: expected http://HOST:PORT or https://HOST:PORT")
+    if parts.path.strip("/") or parts.query:
+        raise ConfigurationError(
+            f"--webhdfs {url!r}: only http://HOST:PORT of a NameNode or HttpFS, without a path (a gateway such as Knox"
+            " is not supported)"
+        )
     return f"{parts.scheme}://{parts.netloc}"

@@ -55,6 +55,15 @@ def _restored() -> Iterator[None]:
     signals.received.clear()
 
 
+def test_nohup_is_heeded() -> None:
+    """It starts a command with the signal ignored, so that the end of its terminal does not end it."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signals.handle_signals()
+    signals.end_at_once()
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    assert signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN
+
+
 @pytest.mark.parametrize("number", signals.SIGNALS)
 @pytest.mark.parametrize("error", ENDS, ids=lambda error: type(error).__name__)
 def test_any_error_after_a_signal_is_the_interruption(
