@@ -67,7 +67,10 @@ def assert_refused(result: Result, *words: str) -> None:
         (["run", "-i", "f", "--since", "1700000000000", "--since", "1700000000001"], ["--since", "twice"]),
         (["run", "-i", "f", "--table", "a", "--since", "b=1700000000000"], ["--since", "b is not in scope", "--table"]),
         (["run", "-i", "f", "--since", "hbase:meta=1700000000000"], ["--since", "not in scope"]),
-        (["config", "--webhdfs", "http://knox:8443/gateway/default"], ["--webhdfs", "without a path"]),
+        (
+            ["run", "-m", "-o", "f", "--only", "hdfs", "--webhdfs", "http://knox:8443/gateway/default"],
+            ["--webhdfs", "without a path"],
+        ),
         (["run", "-i", "f", "--spark-conf", "x"], ["K=V"]),
         (["run", "-i", "f", "-f", "/nonexistent/paths"], ["-f", "/nonexistent/paths"]),
         (["nonsense"], ["nonsense"]),
