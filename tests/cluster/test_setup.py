@@ -149,7 +149,7 @@ def test_a_plan_writes_nothing(pair: Pair, tmp_path: Path) -> None:
     assert "not counted" in plan(pair, "-o", out)["files"], "the root is not walked"
     checked = plan(pair, "-i", file, "--table", "planned", "--wait", "5")
     assert checked["FILE"].startswith("master ")
-    assert "2 region, " in checked["FILE"]
+    assert "region 2, " in checked["FILE"]
     assert "region servers" in checked["slave"]
     assert checked["rounds"] == "until complete, or for 5 s"
     assert plan(pair, "-i", file, "-s", "1000000000000")["cut"].startswith("2001-09-09T01:46:40")
