@@ -234,7 +234,7 @@ def _theirs(kind: Regions, regions: _Batch, every: int) -> Iterator[pa.Table]:
                 **ends,
                 first_ms=pc.add(stream.write_ms(segment), 1),
                 write_ms=stream.write_ms(segment + 1),
-                recorded_ms=NOW - 500,
+                recorded_ms=NOW - 1_500,
                 started_ms=before,
             )
             yield arrived.filter(pc.invert(lost))

@@ -7,8 +7,16 @@ rewrite the terminal, newlines that fake a verdict line, or bidi controls that r
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+
+
+def print_beside(text: str) -> None:
+    """Print a line to standard error that is no part of the answer. Without a reader there the answer still counts."""
+    with suppress(OSError, ValueError):
+        print(f"status-tool: {text}", file=sys.stderr, flush=True)
 
 
 def safe(text: str, limit: int | None = None) -> str:

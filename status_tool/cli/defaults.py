@@ -199,16 +199,21 @@ def from_file() -> frozenset[str]:
     return _from_file
 
 
-class ConfiguredCommand(TyperCommand):
-    """A command that a file may set options of."""
+class CarefulCommand(TyperCommand):
+    """A command of which no value is ignored."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse as Typer does, and drop the endpoints of another cluster than the command line names.
-
-        Raises `UsageError` for a value that Typer would ignore: one of an option that comes again, and an empty one.
-        """
+        """Parse as Typer does. Raises `UsageError` for an option of one value that comes twice, or has an empty one."""
         # Click's parser empties the list that it gets.
-        values, _, options = self.make_parser(ctx).parse_args(args=list(args))
+        given = args.copy()
+        # First, as --help ends here.
+        rest = super().parse_args(ctx, args)
+        if not ctx.resilient_parsing:
+            self._refuse_ignored(ctx, given)
+        return rest
+
+    def _refuse_ignored(self, ctx: Any, args: list[str]) -> None:
+        values, _, options = self.make_parser(ctx).parse_args(args=args)
         times_given: Counter[Any] = Counter(options)
         for option, times in times_given.items():
             flag = option.opts[-1]
@@ -216,6 +221,13 @@ class ConfiguredCommand(TyperCommand):
                 raise UsageError(f"{flag} is given {'twice' if times == 2 else f'{times} times'}: give one value")
             if "" in (values[option.name] if option.multiple else [values[option.name]]):
                 raise UsageError(f"{flag} is empty: give a value, or leave it out")
+
+
+class ConfiguredCommand(CarefulCommand):
+    """A command that a file may set options of."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse as Typer does, and drop the endpoints of another cluster than the command line names."""
         rest = super().parse_args(ctx, args)
         given = {name for name in ctx.params if is_given(ctx, name)}
         if "spark_master" in given and submitted():

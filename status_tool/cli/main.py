@@ -45,7 +45,7 @@ from status_tool.errors import (
     is_traceback_wanted,
     unexpected,
 )
-from status_tool.printable import safe
+from status_tool.printable import print_beside, safe
 from status_tool.spark import jvm
 
 app = typer.Typer(
@@ -271,6 +271,4 @@ def _is_about_a_connection(error: BaseException | None) -> bool:
 def _complain(message: str) -> None:
     text = safe(" ".join(message.split()), 2000)
     complaints.append(text)
-    # Without a reader of stderr the exit code still tells.
-    with suppress(OSError, ValueError):
-        print(f"status-tool: {text}", file=sys.stderr, flush=True)
+    print_beside(text)

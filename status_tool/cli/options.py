@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,7 +18,7 @@ from status_tool.clients.kerberos import use
 from status_tool.clients.sitefiles import load_site
 from status_tool.clients.tls import Trust, read_trust
 from status_tool.errors import UsageError
-from status_tool.printable import safe
+from status_tool.printable import print_beside, safe
 from status_tool.spark.settings import submitted
 from status_tool.status_file.signature import SignKey, read_key
 
@@ -96,6 +94,5 @@ def print_answer(document: Mapping[str, Any], lines: Iterable[str], *, as_json: 
 
 def print_notices(notices: Iterable[str]) -> None:
     """Print to standard error what is no part of the answer."""
-    with suppress(OSError, ValueError):
-        for notice in notices:
-            print(f"status-tool: {safe(notice)}", file=sys.stderr, flush=True)
+    for notice in notices:
+        print_beside(safe(notice))

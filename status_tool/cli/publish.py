@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from status_tool.atomic import check_targets
-from status_tool.cli.defaults import command_defaults
+from status_tool.cli.defaults import CarefulCommand, command_defaults
 from status_tool.cli.help_groups import write_groups
 from status_tool.cli.modes import check_options, given_of
 from status_tool.cli.repeated import RoundParameters, plain, run_command
@@ -96,7 +95,7 @@ def publish(
     return keep_publishing(RoundParameters(made, given), PublishService(interval, files_every, rounds, metrics))
 
 
-class PublishCommand(TyperCommand):
+class PublishCommand(CarefulCommand):
     """`publish`, whose help shows the options of `run -m` that it takes."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

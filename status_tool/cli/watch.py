@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
-from status_tool.cli.defaults import command_defaults, is_default
+from status_tool.cli.defaults import CarefulCommand, command_defaults, is_default
 from status_tool.cli.help_groups import write_groups
 from status_tool.cli.modes import check_options, given_of, refusal
 from status_tool.cli.repeated import RoundParameters, plain, run_command
@@ -85,7 +84,7 @@ def watch(
     return keep_watch(what, Service(every, rounds, None if port is None else (host, port), history, webhook))
 
 
-class WatchCommand(TyperCommand):
+class WatchCommand(CarefulCommand):
     """`watch`, whose help shows the options of `run` that it takes."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

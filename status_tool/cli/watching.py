@@ -9,7 +9,6 @@ import gc
 import io
 import json
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +35,7 @@ from status_tool.cli.run_options import Half
 from status_tool.cli.running import Output, checked, write_reports
 from status_tool.cli.signals import received
 from status_tool.errors import EXIT_ERROR, ConfigurationError, Interrupted, StatusToolError
-from status_tool.printable import counted, duration
+from status_tool.printable import counted, duration, print_beside
 from status_tool.report.metrics import Before, MetricsReporter
 from status_tool.report.page import HtmlReporter
 from status_tool.report.progress import make_progress
@@ -103,7 +102,7 @@ def keep_watch(what: RoundParameters, service: Service) -> int:
             stale_s = STALE_ROUNDS * service.every_s + STALE_S
             pages = stack.enter_context(closing(HttpPages(*service.listen, stale_s)))
             # stdout has one line, or one document, a round.
-            print(f"status-tool: listening on {service.listen[0]}:{pages.port}", file=sys.stderr)
+            print_beside(f"listening on {service.listen[0]}:{pages.port}")
         folder = stack.enter_context(as_service())
         webhook = None if service.webhook is None else stack.enter_context(closing(Webhook(service.webhook)))
         watcher = _Watcher(what, history, pages, webhook, folder)

@@ -36,8 +36,8 @@ STATE_NAMESPACE_KEY = "hbase.replicationtable.namespace"
 STATE_NAME_KEY = "hbase.replicationtable.name"
 UPDATE_PERIOD_KEY = "hbase.replicationtable.updateperiod"
 SPOOL_DIR_KEY = "hbase.replicationtable.spool.dir"
-HBASE_FOLDER_KEYS = ("hbase.rootdir", "hbase.wal.dir", SPOOL_DIR_KEY)
-"""Folders of HBase's own, whose files differ between any two clusters."""
+_WAL_FOLDERS = ("WALs", "oldWALs", "MasterData", "corrupt")
+"""Folders of HBase's own in `hbase.wal.dir` (`HConstants`), which may hold others."""
 SECURITY_KEY = "hbase.security.authentication"
 THRIFT_QOP_KEY = "hbase.thrift.security.qop"
 THRIFT_PRINCIPAL_KEY = "hbase.thrift.kerberos.principal"
@@ -348,12 +348,13 @@ class Settings:
 
     @property
     def hbase_folders(self) -> tuple[str, ...]:
-        """HBase's root, and the WALs' and the spool's folders outside of it, where files are listed.
+        """HBase's root, and the WALs' folders outside of it, where files are listed: no two clusters have the same.
 
         They are as a view shows them, if that is what is listed.
         """
         mounts = self.mounts()
-        named = [url for key in HBASE_FOLDER_KEYS if (url := self.site.get(key))]
+        root, wals = self.site.get("hbase.rootdir"), (self.site.get("hbase.wal.dir") or "").rstrip("/")
+        named = ([root] if root else []) + ([f"{wals}/{name}" for name in _WAL_FOLDERS] if wals else [])
         if mounts:
             found = [folder for url in named for folder in seen_at(mounts, url)]
         else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -19,6 +18,7 @@ from status_tool.clients.java import hadoop_class_path
 from status_tool.clients.mount_table import Mounts, mounts_below
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, WebHdfs
 from status_tool.errors import ConfigurationError, ConnectionFailed, StatusToolError
+from status_tool.printable import print_beside
 from status_tool.rules.sides import UNKNOWN_POOL
 from status_tool.sources.hdfs_files import (
     LOOK_PAGES,
@@ -114,7 +114,7 @@ def _tell_without_jar() -> None:
     try:
         hadoop_class_path()
     except ConfigurationError as error:
-        print(f"status-tool: reading HDFS over WebHDFS, which is slower: {error}", file=sys.stderr)
+        print_beside(f"reading HDFS over WebHDFS, which is slower: {error}")
 
 
 def identity_of(

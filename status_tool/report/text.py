@@ -96,9 +96,10 @@ def headline(outcome: Outcome) -> Iterator[str]:
         # Files that only the slave has count in neither number, unless they are a fault (`--strict-extra`).
         good = outcome.hdfs.files.get(FileStatus.MATCH, 0)
         parts.append(_share(good + outcome.hdfs.at_fault, good, "file"))
-    yield "; ".join(
-        (f"{HEADLINES[outcome.verdict]}: {', '.join(parts) or 'nothing was checked'}", *map(safe, outcome.limits))
-    )
+    # However early the shutdown time is: what came after it is in no question.
+    later = ["not what was written after the shutdown time"] if outcome.hbase and outcome.hbase.later else []
+    verdict = f"{HEADLINES[outcome.verdict]}: {', '.join(parts) or 'nothing was checked'}"
+    yield "; ".join((verdict, *map(safe, outcome.limits), *later))
 
 
 HEADLINES = {

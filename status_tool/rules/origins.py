@@ -66,8 +66,8 @@ def slave_flushed_ms(rows: Iterable[Row]) -> int | None:
     first of them read this run's barrier then, and each flushed after that. None: a live one has not echoed it.
     """
     live = [row for row in rows if row.get("live") and _is_replicator(row)]
-    has_flushed = bool(live) and all(row.get("echoed") is True for row in live)
-    return earliest(*(row.get("read_ms") for row in live)) if has_flushed else None
+    read = [row.get("read_ms") if row.get("echoed") is True else None for row in live]
+    return None if None in read else earliest(*read)
 
 
 def slave_doubts(rows: Iterable[Row], since_ms: int | None) -> Iterator[str]:

@@ -44,6 +44,10 @@ class Head:
     """Empty: several families share the stream. None: unknown, as of a row that no tracker of today has written."""
 
 
+SERVER_CLOCKS_MS = 1_000
+"""By less than this the clocks of a slave's servers differ, or a hole that may fill can count as a gap for a while."""
+
+
 @dataclass(frozen=True, slots=True)
 class StreamRule:
     """Rules for all streams of a run."""
@@ -58,13 +62,13 @@ class StreamRule:
     def of(cls, slave: Header, since: Baseline, flushed_ms: int | None) -> StreamRule:
         """Return the rule for a slave, by its header, and by when its servers had flushed (`slave_flushed_ms`).
 
-        Entries of a stream are applied in their order, each after those before it have been recorded. So what would
-        fill a hole was recorded before the segment behind it: it is in the state table if all servers have flushed
-        since, or have had two periods to do so.
+        Stamped entries of a stream are applied in their order, each after those before it have been recorded. So what
+        would fill a hole was recorded before the segment behind it: it is in the state table if all servers have
+        flushed since, or have had two periods to do so.
         """
-        # A segment's time is its server's, which may be behind the tool's.
+        # A segment's time is its server's, which may be behind the tool's, and the first flush's.
         aged_ms = slave.created_ms - 2 * slave.flush_period_ms - SKEW_MS
-        return cls(since, aged_ms if flushed_ms is None else max(aged_ms, flushed_ms))
+        return cls(since, aged_ms if flushed_ms is None else max(aged_ms, flushed_ms - SERVER_CLOCKS_MS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,6 @@ from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Baseline, Scope, TableFilter
 from status_tool.vocabulary.selection import LOCAL, ChosenFiles, Exclusions, is_glob
 
-AFTER_SHUTDOWN = "not what was written after the shutdown time"
 NAMED_LIMITS = 3
 """Number of tables or paths that a restriction names."""
 HDFS_NOTICE = "HDFS: "
@@ -139,8 +138,7 @@ class Question:
             master_address=self.master.cluster_key or self.master.filesystem,
             slave_address=self.slave.cluster_key or self.slave.filesystem,
             slave_taken_ms=self.slave.created_ms if self.scope.offline else None,
-            # However early that time is: what came after it is in no question.
-            limits=(*self._limits(), *([AFTER_SHUTDOWN] if hbase is not None and hbase.later else [])),
+            limits=tuple(self._limits()),
             peer_id=str(self.peer["id"]) if self.peer else None,
             notices=tuple(
                 notice

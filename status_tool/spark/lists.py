@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from status_tool.atomic import atomic_write
 from status_tool.explain.problems import kind_of, to_problem
-from status_tool.printable import counted, safe
+from status_tool.printable import counted, print_beside, safe
 from status_tool.spark.expressions import to_finding
 from status_tool.spark.verify import Verification
 from status_tool.vocabulary.codes import CODES
@@ -53,17 +53,15 @@ def write_lists(check: Verification, lists: tuple[FullList, ...]) -> None:
                 others += not _write_line(one, finding, check, stream)
                 odd += one.paths_only and finding.path is not None and not reads_back(finding.path)
         if odd:
-            print(
-                f"status-tool: {safe(str(one.to))} lists {counted(odd, 'path')} with *, ?, [ or white space, which -f"
-                " and distcp take for others: name them there by their folders",
-                file=sys.stderr,
+            print_beside(
+                f"{safe(str(one.to))} lists {counted(odd, 'path')} with *, ?, [ or white space, which -f and distcp"
+                " take for others: name them there by their folders"
             )
         if others:
             where = safe(str(one.to))
-            print(
-                f"status-tool: {where} lists paths, without {counted(others, 'finding')} about regions, tables or"
-                " servers: name it .jsonl to have them all",
-                file=sys.stderr,
+            print_beside(
+                f"{where} lists paths, without {counted(others, 'finding')} about regions, tables or servers: name it"
+                " .jsonl to have them all"
             )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import http.client
 import json
 import queue
-import sys
 import threading
 import urllib.error
 import urllib.request
@@ -18,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from status_tool.errors import UsageError
-from status_tool.printable import iso, safe
+from status_tool.printable import iso, print_beside, safe
 
 TYPE = "io.github.statustool.verdict.v1"
 CONTENT_TYPE = "application/cloudevents+json; charset=utf-8"
@@ -71,7 +70,7 @@ class Webhook:
     def _work(self) -> None:
         while (body := self._events.get()) is not None:
             if problem := self._delivered(body):
-                print(f"status-tool: the webhook at {self._shown} did not take an event: {problem}", file=sys.stderr)
+                print_beside(f"the webhook at {self._shown} did not take an event: {problem}")
 
     def _delivered(self, body: bytes) -> str:
         """Try until the receiver has the event. Returns its last answer; empty once it has the event."""

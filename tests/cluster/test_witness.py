@@ -531,9 +531,9 @@ def test_filters_of_either_peer(
     """
     file, table = tmp_path / "f", "filtered"
 
-    def checked(*options: str) -> Result:
+    def checked(*options: str, wait: str = "30") -> Result:
         assert write_witnessed(pair, witnesses, file).exit_code == 0
-        return pair.check(file, "--table", table, "--wait", "30", *options)
+        return pair.check(file, "--table", table, "--wait", wait, *options)
 
     master.admin.set_peer_tables(PEER, {table: ["f"]})
     pair.create_table(table, {"f": 1, "g": 1})
@@ -545,7 +545,7 @@ def test_filters_of_either_peer(
     master.admin.set_peer_tables(PEER, None)
     master.admin.put_rows(table, "g", 1, start=10)
     wait_until(lambda: b"row00000010" in pair.slave.admin.rows(table), 60, "the slave is sent g")
-    lacking = checked("--wait", "2")
+    lacking = checked(wait="2")
     assert not pair.same(table)
     assert lacking.exit_code == 1, lacking
     assert {problem["table"] for problem in lacking.json["problems"]} == {table}

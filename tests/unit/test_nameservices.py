@@ -143,25 +143,26 @@ def test_only_hbases_own_folder_is_left_out(root: str, options: tuple[str, ...],
     assert Settings(SiteConfig(site), webhdfs_option=options).hbase_folders == expected
 
 
-@pytest.mark.parametrize("key", ["hbase.wal.dir", "hbase.replicationtable.spool.dir"])
+WALS = ("/own/WALs", "/own/oldWALs", "/own/MasterData", "/own/corrupt")
+
+
 @pytest.mark.parametrize(
     ("folder", "options", "expected"),
     [
-        ("hdfs://slave/own", (), ("/hbase", "/own")),
-        ("/own/", (), ("/hbase", "/own")),
-        ("hdfs://slave/hbase", (), ("/hbase",)),
-        ("hdfs://master/own", (), ("/hbase",)),
-        ("s3a://bucket/own", (), ("/hbase",)),
-        ("hdfs://master/own", ("http://n:1",), ("/hbase", "/own")),
+        ("hdfs://slave/own", (), WALS),
+        ("/own/", (), WALS),
+        ("hdfs://master/own", (), ()),
+        ("s3a://bucket/own", (), ()),
+        ("hdfs://master/own", ("http://n:1",), WALS),
     ],
 )
-def test_wals_and_the_spool_outside_of_hbases_root_are_left_out(
-    key: str, folder: str, options: tuple[str, ...], expected: tuple[str, ...]
+def test_wals_outside_of_hbases_root_are_left_out(
+    folder: str, options: tuple[str, ...], expected: tuple[str, ...]
 ) -> None:
-    """They were checked as a user's files, which no slave has."""
-    site = BOTH_HA | {"dfs.nameservices": "slave,master", "fs.defaultFS": "hdfs://slave", key: folder}
+    """They were checked as a user's files, which no slave has. What else is in that folder may be a user's."""
+    site = BOTH_HA | {"dfs.nameservices": "slave,master", "fs.defaultFS": "hdfs://slave", "hbase.wal.dir": folder}
     settings = Settings(SiteConfig(site | {"hbase.rootdir": "hdfs://slave/hbase"}), webhdfs_option=options)
-    assert settings.hbase_folders == expected
+    assert settings.hbase_folders == ("/hbase", *expected)
 
 
 def test_hbase_root_elsewhere() -> None:

@@ -74,7 +74,7 @@ public final class AppliedSegments {
       }
       // Under the record's lock: forgetIdle() cannot drop the record between the look-up and the addition.
       touched.add(records.compute(stream.id, (id, known) -> {
-        StreamSegments record = known == null ? new StreamSegments(id, stream.table, stream.family, stream.single) : known;
+        StreamSegments record = known == null ? new StreamSegments(id, stream.table, stream.family) : known;
         if (record.add(stream, now)) {
           scattered.add(id);
         }

@@ -26,7 +26,6 @@ final class StreamSegments {
   final StreamId id;
   private final String table;
   private final byte[] family;
-  private final boolean single;
   private final byte[] qualifier;
   private final SegmentSet segments = new SegmentSet();
   private long newest;
@@ -38,18 +37,16 @@ final class StreamSegments {
 
   /**
    * @param family the name of the stream's family; empty where several share the stream
-   * @param single as {@link AppliedEntries#single}
    */
-  StreamSegments(StreamId id, String table, byte[] family, boolean single) {
-    this(id, table, family, single, RANDOM.nextLong());
+  StreamSegments(StreamId id, String table, byte[] family) {
+    this(id, table, family, RANDOM.nextLong());
   }
 
   /** @param writer distinguishes this column from all others of the row */
-  StreamSegments(StreamId id, String table, byte[] family, boolean single, long writer) {
+  StreamSegments(StreamId id, String table, byte[] family, long writer) {
     this.id = id;
     this.table = table;
     this.family = family;
-    this.single = single;
     this.qualifier = SegmentColumn.qualifier(writer);
   }
 

@@ -160,6 +160,22 @@ class SinkBatchTest {
     assertEquals(1, batch.streams(NOW).size());
   }
 
+  /** A hole may be none, so that nothing may be dropped between two. */
+  @Test
+  void manyHolesOfEntriesWithoutAStampAreKept() {
+    AppliedSegments applied = new ObservedState(Fixtures.health(), () -> NOW).applied;
+    UUID sender = new UUID(3, 4);
+    StreamId id = new StreamId("a", Ids.origin(sender.toString()), Ids.via(Ids.via(List.of(sender)), GLOBAL));
+    for (int round = 0; round < 10; round++) {
+      SinkBatch batch = new SinkBatch(true, false);
+      for (int i = 0; i < 100; i++) {
+        batch.add(unstamped(2L * (100 * round + i) + 1, sender), Fixtures.put(Fixtures.GLOBAL));
+      }
+      applied.add(batch.streams(NOW), NOW);
+    }
+    assertEquals(1_000, applied.record(id).segments().size());
+  }
+
   /** While the state table is away nothing merges them. */
   @Test
   void holesWithoutEndDoNotGrowARecordWithoutBound() {

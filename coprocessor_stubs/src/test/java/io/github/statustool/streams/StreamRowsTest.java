@@ -42,13 +42,13 @@ class StreamRowsTest {
     applied.add(0, 0, 4, 1004);
     applied.add(4, 1004, 5, 1003);
     applied.add(7, StampCodec.UNKNOWN_TIME, 9, 1009);
-    StreamSegments record = new StreamSegments(id, TABLE, Fixtures.GLOBAL, false, 0x1112131415161718L);
+    StreamSegments record = new StreamSegments(id, TABLE, Fixtures.GLOBAL, 0x1112131415161718L);
     record.add(applied.build(NOW), NOW);
     rows.add(record.toChange(NOW).row);
     StreamId stream = Fixtures.stream(OTHER_REGION);
     AppliedEntries.Builder ofFamily = new AppliedEntries.Builder(stream, TABLE, Fixtures.GLOBAL, false, 0);
     ofFamily.add(0, 0, 4, 1004);
-    StreamSegments own = new StreamSegments(stream, TABLE, Fixtures.GLOBAL, false, 0x2122232425262728L);
+    StreamSegments own = new StreamSegments(stream, TABLE, Fixtures.GLOBAL, 0x2122232425262728L);
     own.add(ofFamily.build(NOW), NOW);
     rows.add(own.toChange(NOW).row);
   }
