@@ -9,7 +9,7 @@ EXIT_INCOMPLETE = 1
 EXIT_ERROR = 2
 EXIT_UNVERIFIABLE = 3
 EXIT_INTERRUPTED = 130
-"""Exit codes by which a shell shows SIGINT and SIGTERM: 128 and the signal's number."""
+"""Exit code by which a shell shows SIGINT: 128 and the signal's number, as for any other signal."""
 
 
 class StatusToolError(Exception):

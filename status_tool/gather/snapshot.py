@@ -845,10 +845,7 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
     key, identity = "", ("", LOCAL_POOL)
     tolerant = request.side == MASTER
     local, remote = by_system(roots)
-    if request.files.for_hdfs and not remote:
-        raise UsageError(
-            f"{request.files.for_hdfs[0]} is for files in HDFS, and only file:// folders are read here: leave it out"
-        )
+    refuse_unused(request.files, local, remote)
     disk_folders = tuple(map(plain_folder, local))
     exclusions = exclusions_of(settings, request.files.exclude) if remote else on_disk
     if local:
@@ -858,10 +855,6 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
         sources.append(dataclasses.replace(disk, seen=seen_here) if tolerant else disk)
         absent += disk.absent()
         key = f"{LOCAL}{','.join(local)}"
-    elif request.files.layout is not None:
-        raise UsageError(
-            "--layout is for file:// folders, and none is read here: leave it out, or name one in -f or --map-path"
-        )
     if remote:
         options = request.files
         if request.side == SLAVE:
@@ -901,6 +894,18 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
         cluster_key=gathered.header.cluster_key or key,
     )
     return dataclasses.replace(gathered, header=header, sources=(*gathered.sources, *sources))
+
+
+def refuse_unused(files: FileOptions, local: Sequence[str], remote: Sequence[str]) -> None:
+    """Raise `UsageError` for an option that is about local folders or paths in HDFS, where none of these is read."""
+    if files.for_hdfs and not remote:
+        raise UsageError(
+            f"{files.for_hdfs[0]} is for files in HDFS, and only file:// folders are read here: leave it out"
+        )
+    if files.layout is not None and not local:
+        raise UsageError(
+            "--layout is for file:// folders, and none is read here: leave it out, or name one in -f or --map-path"
+        )
 
 
 def _refuse_shared(local: Sequence[str], found: Mapping[str, Sequence[str]]) -> None:

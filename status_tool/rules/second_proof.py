@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from status_tool.rules.segments import Hole, Segment, is_later, latest
 from status_tool.rules.server_settings import lacking_all_entries
-from status_tool.rules.streams import Head, StreamRule, StreamVerdict, head_of, judge_stream
+from status_tool.rules.streams import Head, StreamRule, StreamVerdict, head_of, judge_stream, missing_from_ms
 from status_tool.rules.witnessed import WitnessFacts, unwitnessed
 from status_tool.vocabulary.header import SKEW_MS, Header
 from status_tool.vocabulary.ids import origin_id
@@ -125,7 +125,7 @@ def _excess(family: str, both: int, head: Head, verdict: StreamVerdict, second: 
     hole = verdict.hole
     if verdict.code not in ("gap", "missing") or hole is None or hole.to_seq > both or second.all_since_ms is None:
         return None
-    from_ms = head.first_ms if hole.written_from_ms is None else hole.written_from_ms
+    from_ms = missing_from_ms(head, hole)
     # Of an unknown time it may be older than the witness.
     if from_ms is None or from_ms <= max(second.all_since_ms, second.recorded_ms or 0):
         return None

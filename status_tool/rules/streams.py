@@ -171,6 +171,12 @@ def judge_stream(
     return _tailed("behind", head, arrived, lag)
 
 
+def missing_from_ms(head: Head, hole: Hole) -> int | None:
+    """Return a time from which on the missing entries of a hole were written, if it is known."""
+    # Nothing is known of what was written before a hole that begins with the stream.
+    return head.first_ms if hole.written_from_ms is None else hole.written_from_ms
+
+
 def stream_finding(head: Head, verdict: StreamVerdict) -> Finding | None:
     """Return the finding of a stream; None when it is complete."""
     if verdict.status is Status.COMPLETE:
@@ -192,7 +198,7 @@ def stream_finding(head: Head, verdict: StreamVerdict) -> Finding | None:
         found,
         from_seq=hole.from_seq,
         to_seq=hole.to_seq,
-        written_from_ms=head.first_ms if hole.written_from_ms is None else hole.written_from_ms,
+        written_from_ms=missing_from_ms(head, hole),
         written_to_ms=hole.written_to_ms,
         repair_to_ms=verdict.repair_to_ms,
         holes=verdict.holes,

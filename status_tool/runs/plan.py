@@ -11,10 +11,10 @@ from status_tool import printable
 from status_tool.clients.config import Settings
 from status_tool.clients.hdfs_native import Hdfs, RpcEndpoint
 from status_tool.clients.zookeeper import ZooKeeper
-from status_tool.errors import ConnectionFailed, UsageError
+from status_tool.errors import ConnectionFailed
 from status_tool.gather.hdfs_side import exclusions_of, files_endpoint, impatient
 from status_tool.gather.peer_topology import what_is_shipped
-from status_tool.gather.snapshot import Request, with_shutdown
+from status_tool.gather.snapshot import Request, refuse_unused, with_shutdown
 from status_tool.printable import duration, iso
 from status_tool.runs.check import Check, needs_spark
 from status_tool.runs.follow import followed_side, refuse_another
@@ -144,15 +144,7 @@ def _master_cut(request: Request, recorded: int | None) -> str:
 def _hdfs(settings: Settings, request: Request, *, summaries: bool = True) -> Iterator[Step]:
     files = request.files
     local, roots = by_system(request.hdfs_paths or settings.hdfs_paths or ("/",))
-    # As `gather.snapshot` does.
-    if files.for_hdfs and not roots:
-        raise UsageError(
-            f"{files.for_hdfs[0]} is for files in HDFS, and only file:// folders are read here: leave it out"
-        )
-    if files.layout is not None and not local:
-        raise UsageError(
-            "--layout is for file:// folders, and none is read here: leave it out, or name one in -f or --map-path"
-        )
+    refuse_unused(files, local, roots)
     yield from (Step("files", LOCAL + path) for path in local)
     if files.deep:
         yield _contents("every file")

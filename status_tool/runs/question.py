@@ -265,14 +265,18 @@ def _paths_in_scope(master: Header, paths: tuple[str, ...]) -> Header:
     held = [path for path in paths if any(_holds(root, path, exclusions) for root in master.hdfs_paths)]
     gone = [path for path in paths if any(_covers(root, path) for root in master.hdfs_absent)]
     unheld = [path for path in paths if path not in held]
-    listed = (*paths, *roots_inside(master, paths))
-    return dataclasses.replace(master, hdfs_paths=listed, hdfs_absent=tuple(dict.fromkeys([*gone, *unheld])))
+    return dataclasses.replace(
+        master, hdfs_paths=narrowed_roots(master, paths), hdfs_absent=tuple(dict.fromkeys([*gone, *unheld]))
+    )
 
 
-def roots_inside(master: Header, paths: Sequence[str]) -> tuple[str, ...]:
-    """Return FILE's own roots inside paths of `-f`, whose listing may leave them out."""
+def narrowed_roots(master: Header, paths: Sequence[str]) -> tuple[str, ...]:
+    """Return the roots of a check of these paths of `-f`: they, and FILE's own inside them.
+
+    The listing of a path may leave out a root inside it.
+    """
     there = (root for root in master.hdfs_paths if root not in paths and root not in master.hdfs_absent)
-    return tuple(root for root in there if any(_covers(path, root) for path in paths))
+    return (*paths, *(root for root in there if any(_covers(path, root) for path in paths)))
 
 
 def _lacking_files(master: Header, slave: Header, scope: Scope) -> Iterator[str]:

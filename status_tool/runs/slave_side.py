@@ -21,7 +21,7 @@ from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import LEAST_SETTLE_S, Request, Snapshot, Together, snapshot
 from status_tool.runs.check import NEAR_ROWS, Check
 from status_tool.runs.master_side import MasterSide
-from status_tool.runs.question import roots_inside
+from status_tool.runs.question import narrowed_roots
 from status_tool.runs.write import Say, source_of
 from status_tool.sources.codec import Witnessed
 from status_tool.sources.hdfs_files import HdfsSource
@@ -75,7 +75,7 @@ def slave_request(side: MasterSide, check: Check) -> Request:
     """Return what to gather from the slave for a check against `side`."""
     master = side.header
     hdfs = check.scope.check_hdfs and master.half in ("both", "hdfs")
-    narrowed = (*check.hdfs_paths, *roots_inside(master, check.hdfs_paths))
+    narrowed = narrowed_roots(master, check.hdfs_paths)
     return Request(
         side=SLAVE,
         wait_s=max(LEAST_SETTLE_S, min(check.wait_s, 60.0)),
