@@ -30,6 +30,9 @@ from tests.pair import PEER, Pair, start_pair, tool, tracked_spec
 SIZES = ("10000", "100000")
 REGIONS = 8
 VERIFIED = 1_000_000
+ROUNDS = 5
+LARGE = 1_000_000
+"""From so many rows on one round is enough: a command takes seconds of work rather than of its start."""
 WARM_ROWS = 500_000
 BEST = "VerifyReplication, best"
 CHECK, CHECK_ALL = "run -m and run -i", "run -m and run -i, --rows=all"
@@ -118,17 +121,19 @@ def hash_and_sync(pair: Pair, table: str, folder: Path) -> None:
 
 
 def measure(traffic: Traffic, works: dict[str, Callable[[], None]], rows: int) -> None:
-    """Print seconds and bytes of each, and how many times each of theirs ours are."""
-    found: dict[str, tuple[float, int]] = {}
-    for name, work in works.items():
-        before = traffic.bytes()
-        found[name] = took(work), traffic.bytes() - before
-        print(f"    {name:36} {found[name][0]:8.1f} s {found[name][1] / 1e6:10.2f} MB", flush=True)
+    """Print seconds and bytes of each in rounds by turns, and how many times each of theirs ours are."""
+    found: dict[str, list[tuple[float, int]]] = {name: [] for name in works}
+    for _ in range(1 if rows >= LARGE else ROUNDS):
+        for name, work in works.items():
+            before = traffic.bytes()
+            found[name].append((took(work), traffic.bytes() - before))
+            print(f"    {name:36} {found[name][-1][0]:8.1f} s {found[name][-1][1] / 1e6:10.2f} MB", flush=True)
     for what, (limit, aims) in OURS.items():
         for against in found.keys() - OURS.keys():
             for at, unit in enumerate(("s", "bytes")):
-                sides, aim = ((found[what][at],), (found[against][at],)), aims.get((against, unit), "")
-                record(Ratio("rows", what, against, rows, "rows", unit, *sides, aim=aim, limit=limit))
+                mine, theirs = (tuple(each[at] for each in found[name]) for name in (what, against))
+                aim = aims.get((against, unit), "")
+                record(Ratio("rows", what, against, rows, "rows", unit, mine, theirs, aim=aim, limit=limit))
 
 
 def commands(pair: Pair, table: str, rows: int, folder: Path) -> dict[str, Callable[[], None]]:
