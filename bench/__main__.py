@@ -53,7 +53,7 @@ BENCHES = (
     Bench("watch", ("20",), ("100",)),
 )
 """In the order in which they run: cheap ones first. A new one is added here."""
-OTHERS = (*("contenders", "jvm", "processes", "results", "servers", "streams", "table", "witness_growth"),)
+OTHERS = ("contenders", "jvm", "processes", "results", "servers", "streams", "table", "witness_growth")
 """Modules that are no benchmarks."""
 
 

@@ -94,13 +94,13 @@ def timed() -> Iterator[Callable[[], Cost]]:
 def by_check(folder: Path, passes: int, conf: dict[str, str]) -> Costs:
     """`Verification.outcome`; apart from it what `run -i` shows, the page of `--report`, and reading alone."""
     from bench.streams import MASTER, SLAVE
-    from status_tool.report.page import HtmlReporter
-    from status_tool.report.reporter import write_report
-    from status_tool.spark.cluster import read_parquet
+    from status_tool.report.page import html_report
+    from status_tool.report.summary import write_report
     from status_tool.spark.counts import overview_of
     from status_tool.spark.judge import rows_of_regions
     from status_tool.spark.session import small_query
     from status_tool.spark.settings import is_small
+    from status_tool.spark.source import read_parquet
     from status_tool.spark.verify import Verification
     from status_tool.vocabulary.scope import Scope
     from status_tool.vocabulary.verdicts import Status
@@ -122,7 +122,7 @@ def by_check(folder: Path, passes: int, conf: dict[str, str]) -> Costs:
                 costs.done(decided, (sum(regions.values()), regions[Status.COMPLETE]))
                 with costs.part("page"):
                     drawn = replace(outcome, overview=overview_of(check, outcome, True))
-                    write_report(HtmlReporter(run_ms=0), drawn, folder / "report.html")
+                    write_report(folder / "report.html", html_report(drawn, run_ms=0))
         for _ in range(passes):
             with costs.part("read"):
                 rows_of_regions(ours, theirs, ()).write.format("noop").mode("overwrite").save()

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from bench.processes import memory_mib, tree
 from bench.results import Ratio, record
 from tests.lab.config import write_site
 from tests.lab.lab import server_java
@@ -101,11 +102,11 @@ def _peaks(*words: str) -> Peaks:
     tool = subprocess.Popen([sys.executable, "-m", "status_tool", *words], stdout=subprocess.DEVNULL)
     peaks = dict[int, tuple[str, float]]()
     while tool.poll() is None:
-        for pid in (tool.pid, *_below(tool.pid)):
-            with contextlib.suppress(OSError, StopIteration):  # it has ended
-                status = Path(f"/proc/{pid}/status").read_text().splitlines()
-                kibibytes = next(int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
-                peaks[pid] = ("the tool" if pid == tool.pid else _name(pid), kibibytes / 1024)
+        for pid in tree(tool.pid):
+            with contextlib.suppress(OSError):  # it has ended
+                name = "the tool" if pid == tool.pid else _name(pid)
+                if peak := memory_mib(pid, "VmHWM"):
+                    peaks[pid] = (name, peak)
         time.sleep(_TICK_S)
     if tool.returncode:
         raise SystemExit(f"run {' '.join(words)} ended with {tool.returncode}")
@@ -113,14 +114,6 @@ def _peaks(*words: str) -> Peaks:
     for name, peak in peaks.values():
         found[name] += peak if name else 0
     return {name: found[name] for name in ("the tool", *_NAMES.values()) if name in found}
-
-
-def _below(pid: int) -> Iterator[int]:
-    with contextlib.suppress(OSError):
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            for child in (task / "children").read_text().split():
-                yield int(child)
-                yield from _below(int(child))
 
 
 def _name(pid: int) -> str:

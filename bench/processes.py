@@ -59,7 +59,7 @@ def age_s(pid: int) -> float:
 
 def peak_mib(pid: int) -> int:
     """The peaks of resident memory of all processes of the tree, added up."""
-    return sum(_peak_mib(one) for one in tree(pid))
+    return round(sum(memory_mib(one, "VmHWM") for one in tree(pid)))
 
 
 def _stat(pid: int) -> list[str]:
@@ -68,8 +68,9 @@ def _stat(pid: int) -> list[str]:
     return ["0"] * (_START + 1)
 
 
-def _peak_mib(pid: int) -> int:
+def memory_mib(pid: int, what: str) -> float:
+    """One process's memory by a name of /proc/PID/status: `VmHWM` is the peak, `VmRSS` what is resident now."""
     with suppress(OSError):
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        return next((int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM")), 0)
+        return next((int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{what}:")), 0)
     return 0

@@ -20,10 +20,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bench.results import Ratio, record
-from bench.streams import MASTER, NOW, OF, Regions, Shape, write_inputs
+from bench.streams import MASTER, NOW, OF, Regions, Shape, with_column, write_inputs
 from status_tool.published.layout import CELL_BYTES
-from status_tool.status_file.parts import parts_of
-from status_tool.status_file.writer import StatusWriter
+from status_tool.status_file.writer import StatusWriter, parts_of
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 
 SIZES = (10, 1_000, 10_000, 100_000)
@@ -76,7 +75,7 @@ def _moved(rows: pa.Table) -> pa.Table:
     new["write_ms"] = pc.if_else(is_stream, times, rows["write_ms"])
     new["read_ms"] = pc.add(rows["read_ms"], INTERVAL_MS)
     for name, column in new.items():
-        rows = rows.set_column(rows.schema.get_field_index(name), name, column)
+        rows = with_column(rows, name, column)
     return rows
 
 

@@ -13,7 +13,6 @@ import json
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,11 +21,11 @@ from typing import cast
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from bench.processes import cpu_s
 from bench.results import Ratio, record
-from bench.streams import MASTER, NOW, OF, SLAVE, Regions, Shape, write_inputs
+from bench.streams import MASTER, NOW, OF, SLAVE, Regions, Shape, with_column, write_inputs
 from status_tool.gather.snapshot import Snapshot
 from status_tool.published.layout import Closing
 from status_tool.published.table import PublishedTable, refuse_unfit
@@ -72,25 +71,17 @@ def main() -> int:
 
 def _searched(bench: _Bench, files: Sequence[Closing]) -> float:
     """Search for the point; returns seconds of CPU."""
-    began = _cpu_s()
+    began = cpu_s(os.getpid())
     search = _Search(files, bench.judge)
     search.run()
     search.run_tables()
     bench.beyond(search.at(search.newest_usable()))
-    took = _cpu_s() - began
+    took = cpu_s(os.getpid()) - began
     point, holding = search.point()
     assert point is not None, holding
     assert point.closing.barrier_ms == NOW, point
     print(f"{len(search.done)} of {len(files)} files judged: {took:.1f} s of CPU", flush=True)
     return took
-
-
-def _cpu_s() -> float:
-    """Return the CPU time of this process and of its Spark's JVM."""
-    gateway = SparkContext._gateway
-    assert gateway is not None
-    fields = Path(f"/proc/{gateway.proc.pid}/stat").read_text().rpartition(")")[2].split()
-    return time.process_time() + (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -139,7 +130,7 @@ class _Published:
         new = {"kind": "segment", "prev": 0, "recorded_ms": NOW}
         for name, value in new.items():
             column = pa.repeat(pa.scalar(value, STATUS_SCHEMA.field(name).type), heads.num_rows)
-            heads = _with(heads, name, column)
+            heads = with_column(heads, name, column)
         return pa.concat_tables([others.cast(STATUS_SCHEMA), heads.cast(STATUS_SCHEMA)])
 
 
@@ -148,8 +139,8 @@ def _heads(folder: Path, regions: int) -> pa.Table:
     write_inputs(folder, regions, Shape((Regions(OF),)))
     rows = pq.read_table(folder / "master.parquet").cast(STATUS_SCHEMA)
     is_stream = pc.equal(rows["kind"], "stream")
-    rows = _with(rows, "seq", pc.if_else(is_stream, pc.multiply(rows["seq"], SEQ_STEP * 100), rows["seq"]))
-    rows = _with(rows, "first_ms", pc.if_else(is_stream, MASTER.coverage_ms, rows["first_ms"]))
+    rows = with_column(rows, "seq", pc.if_else(is_stream, pc.multiply(rows["seq"], SEQ_STEP * 100), rows["seq"]))
+    rows = with_column(rows, "first_ms", pc.if_else(is_stream, MASTER.coverage_ms, rows["first_ms"]))
     peer = {"kind": "peer", "name": "1", "detail": json.dumps(PEER)}
     return pa.concat_tables([rows, pa.Table.from_pylist([peer], schema=STATUS_SCHEMA)])
 
@@ -159,12 +150,8 @@ def _later(rows: pa.Table, rounds: int) -> pa.Table:
     is_stream = pc.equal(rows["kind"], "stream")
     new = {"seq": SEQ_STEP * rounds, "entries": SEQ_STEP * rounds, "write_ms": INTERVAL_MS * rounds}
     for name, more in new.items():
-        rows = _with(rows, name, pc.if_else(is_stream, pc.add(rows[name], more), rows[name]))
-    return _with(rows, "read_ms", pc.add(rows["read_ms"], INTERVAL_MS * rounds))
-
-
-def _with(rows: pa.Table, name: str, column: pa.Array) -> pa.Table:
-    return rows.set_column(rows.schema.get_field_index(name), name, column)
+        rows = with_column(rows, name, pc.if_else(is_stream, pc.add(rows[name], more), rows[name]))
+    return with_column(rows, "read_ms", pc.add(rows["read_ms"], INTERVAL_MS * rounds))
 
 
 if __name__ == "__main__":

@@ -114,7 +114,7 @@ def verify(pair: Pair, table: str, *options: str) -> None:
 
 def hash_and_sync(pair: Pair, table: str, folder: Path) -> None:
     """HashTable on the master, SyncTable on the slave, which only compares."""
-    hashes = f"file://{folder}/{table}"
+    hashes = f"file://{tempfile.mkdtemp(dir=folder)}/hashes"  # it writes into no folder that exists
     pair.master.run_main(f"{MAPREDUCE}.HashTable", [PARALLEL, BUFFERS, table, hashes], TIMEOUT_S)
     source = f"--sourcezkcluster={pair.master.cluster_key}"
     pair.slave.run_main(f"{MAPREDUCE}.SyncTable", [PARALLEL, "--dryrun=true", source, hashes, table, table], TIMEOUT_S)

@@ -26,6 +26,7 @@ from status_tool.digests.digest import Family, Sums
 from status_tool.digests.keys import tiles
 from status_tool.digests.requests import Requests
 from status_tool.digests.wire import Query
+from status_tool.report.progress import Phase
 from tests.lab.lab import Lab
 from tests.pair import Pair, start_pair
 
@@ -64,11 +65,12 @@ class Rows(RowsCounted):
     """Counts rows."""
 
     def __init__(self, rows: list[int]) -> None:
-        self._rows = rows
+        super().__init__(Phase("rows"), Phase("bytes"), Phase("ranges"))
+        self._slices = rows
 
     def digested(self, sums: Sums) -> None:
         """Of one slice."""
-        self._rows.append(sums.rows)
+        self._slices.append(sums.rows)
 
 
 def digesting(pair: Pair, table: str, over: threading.Event, rows: list[int]) -> None:

@@ -122,6 +122,11 @@ def write_inputs(folder: Path, streams: int, shape: Shape = SHAPES["simple"]) ->
     return Written(ours.counts["stream"], theirs.counts["segment"], sizes)
 
 
+def with_column(rows: pa.Table, name: str, column: pa.Array) -> pa.Table:
+    """The rows with another column in the place of one."""
+    return rows.set_column(rows.schema.get_field_index(name), name, column)
+
+
 # -- servers and tables ------------------------------------------------------------------------------------
 
 

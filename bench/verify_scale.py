@@ -20,10 +20,8 @@ from pathlib import Path
 
 from bench.contenders import CONTENDERS, Cost, Costs
 from bench.results import Ratio, record
-from bench.streams import MASTER, SHAPES, SLAVE, write_inputs
+from bench.streams import SHAPES, write_inputs
 from tests.pair import REPOSITORY
-
-__all__ = ["MASTER", "SLAVE", "main", "write_inputs"]
 
 SIZES = (10_000, 100_000, 1_000_000)
 AGAINST = "bare Spark join"

@@ -1,7 +1,8 @@
 """What `status-tool watch` holds after many rounds: `python -m bench.watch [ROUNDS]`.
 
-The sample check from files, a round a second or as fast as it goes: the memory of the tool's process, and what is live
-on the heap of Spark's JVM after a full collection. Flat means that the last figures are those of the first tenth.
+The sample check from files with its page, which Spark draws, a round a second or as fast as it goes: the memory of the
+tool's process, and what is live on the heap of Spark's JVM after a full collection. Flat means that the last figures
+are those of the first tenth.
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from bench.processes import memory_mib, tree
 from bench.results import Ratio, record
 from tests.pair import REPOSITORY
 
@@ -29,16 +33,16 @@ def main(rounds: int) -> None:
     files = ["-i", str(SAMPLES / "master.status"), "--slave-status", str(SAMPLES / "slave.status")]
     command = [sys.executable, "-m", "status_tool", "watch", *files, "--every", "1", "--json", "--rounds", str(rounds)]
     print(f"{'round':>6} {'took':>7} {'tool MiB':>9} {'JVM live MiB':>13} {'metaspace MiB':>14}")
-    with subprocess.Popen(
-        [*command, "--listen", "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as tool:
-        assert tool.stdout is not None
-        _follow(tool.pid, tool.stdout, rounds)
+    with tempfile.TemporaryDirectory() as folder:
+        command += ["--listen", "0", "--report", f"{folder}/page.html"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as tool:
+            assert tool.stdout is not None
+            _follow(tool.pid, tool.stdout, rounds)
 
 
 def _follow(pid: int, lines: IO[str], rounds: int) -> None:
     step = max(LOOKS, rounds // 10)
-    looks: list[tuple[float, float]] = []
+    looks: list[tuple[float, float, float]] = []
     found: list[tuple[float, ...]] = []
     for line in lines:
         done = json.loads(line)
@@ -46,10 +50,12 @@ def _follow(pid: int, lines: IO[str], rounds: int) -> None:
             raise SystemExit(f"watch has ended: {done['error']}")
         # Not the last: it ends.
         if (done["round"] - 1) % step >= step - LOOKS and done["round"] < rounds and (jvm := _jvm(pid)) is not None:
-            looks.append(_heap(jvm))
+            # A look may take longer than a round: then the tool ends before it was looked at so often.
+            with suppress(subprocess.CalledProcessError):
+                looks.append((*_heap(jvm), memory_mib(pid, "VmRSS")))
         if looks and done["round"] % step == 0:
-            live, metaspace = min(looks)
-            found.append((_rss(pid), live, metaspace))
+            live, metaspace, resident = min(looks)
+            found.append((resident, live, metaspace))
             print(
                 f"{done['round']:6} {done['took_s']:6.1f}s {found[-1][0]:9.0f} {live:13.1f} {metaspace:14.1f}",
                 flush=True,
@@ -62,14 +68,7 @@ def _follow(pid: int, lines: IO[str], rounds: int) -> None:
 
 
 def _jvm(pid: int) -> int | None:
-    threads = Path(f"/proc/{pid}/task").glob("*/children")  # any of them may have started it
-    children = [child for thread in threads for child in thread.read_text().split()]
-    return next((int(one) for one in children if "java" in Path(f"/proc/{one}/cmdline").read_text()), None)
-
-
-def _rss(pid: int) -> float:
-    status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line)
-    return int(status["VmRSS"].split()[0]) / 1024
+    return next((one for one in tree(pid) if "java" in Path(f"/proc/{one}/cmdline").read_text()), None)
 
 
 def _heap(jvm: int) -> tuple[float, float]:

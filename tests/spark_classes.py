@@ -8,8 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from status_tool.spark.cache import CACHE_VARIABLE
-from status_tool.spark.class_archive import jvm_option
+from status_tool.spark.launch import CACHE_VARIABLE, jvm_option
 from tests.pair import REPOSITORY
 
 FOLDER = REPOSITORY / "tests" / "lab" / "target" / "spark-classes"

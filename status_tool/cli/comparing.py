@@ -5,7 +5,7 @@ Apart from `cli.rows` for the reason of `cli.running`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from status_tool.cli.options import print_answer
@@ -13,7 +13,7 @@ from status_tool.clients.config import Settings
 from status_tool.digests.compare import Limits, Result, TableVerdict, compare, equal_at_once
 from status_tool.digests.counted import rows_shown
 from status_tool.digests.differences import Difference, cell_in_words
-from status_tool.digests.families import Comparable, DescribedCluster, comparable, describe_both, shipped_families
+from status_tool.digests.families import comparable, describe_both, shipped_families
 from status_tool.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, EXIT_UNVERIFIABLE, ConfigurationError, UsageError
 from status_tool.printable import counted, printable_key
 from status_tool.report.progress import Progress, make_progress
@@ -49,44 +49,22 @@ def _compare(
             raise ConfigurationError(f"the master has no table {name}: check --table")
     shipped = {name: shipped_families(*sides, name) for name in tables}
     hows = {name: comparable(*sides, name, *shipped[name]) for name in tables if name in sides[1].tables}
-    results = _first_look(sides, hows, limits, progress)
+    results: dict[str, Result] = {}
+    if len(hows) > 1:
+        # All servers digest all tables in parallel.
+        progress.step(f"comparing {len(hows)} tables: rows digested on both sides")
+        with rows_shown(progress) as counts:
+            results = equal_at_once(*sides, hows, limits, counts)
     for name in tables:
         if name not in hows:
-            results[name] = _absent(name, *shipped[name])
+            families, notices = shipped[name]
+            reasons = ("the table does not exist on the slave",)
+            results[name] = Result(name, TableVerdict.DIFFERS, tuple(families), reasons=reasons, notices=notices)
         elif name not in results:
-            results[name] = _compare_table(sides, name, hows[name], limits, progress)
+            progress.step(f"comparing {name}: rows digested on both sides")
+            with rows_shown(progress) as counts:
+                results[name] = compare(*sides, name, hows[name], limits, counts)
     return [results[name] for name in tables]
-
-
-def _first_look(
-    sides: tuple[DescribedCluster, DescribedCluster],
-    hows: Mapping[str, Comparable],
-    limits: Limits,
-    progress: Progress,
-) -> dict[str, Result]:
-    """Return the tables that are equal at once: all servers digest all tables in parallel."""
-    if len(hows) < 2:
-        return {}
-    progress.step(f"comparing {len(hows)} tables: rows digested on both sides")
-    with rows_shown(progress) as counted:
-        return equal_at_once(*sides, hows, limits, counted)
-
-
-def _compare_table(
-    sides: tuple[DescribedCluster, DescribedCluster],
-    name: str,
-    how: Comparable,
-    limits: Limits,
-    progress: Progress,
-) -> Result:
-    progress.step(f"comparing {name}: rows digested on both sides")
-    with rows_shown(progress) as counted:
-        return compare(*sides, name, how, limits, counted)
-
-
-def _absent(name: str, families: Sequence[str], notices: tuple[str, ...]) -> Result:
-    reason = "the table does not exist on the slave"
-    return Result(name, TableVerdict.DIFFERS, tuple(families), reasons=(reason,), notices=notices)
 
 
 _CODES = {

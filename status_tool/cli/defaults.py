@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tomllib
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from typer.core import TyperCommand
-
-from status_tool.cli.help_groups import write_examples, write_groups
-from status_tool.cli.modes import given_of, mode_of, refusal
-from status_tool.cli.named_clusters import CLUSTER_KEYS
 from status_tool.cli.run_options import OPTIONS
-from status_tool.cli.targets import FILE_VARIABLE, NAME, places
 from status_tool.errors import ConfigurationError, UsageError
-from status_tool.spark.settings import submitted
 
+NAME = "status-tool.toml"
+FILE_VARIABLE = "STATUS_TOOL_CONFIG"
+"""The file instead of the ones that are looked for; `off`: none."""
 PROFILES = "profile"
 CLUSTERS = "clusters"
+CLUSTER_KEYS = ("conf-dir", "thrift", "webhdfs", "zookeeper")
+"""Keys that a table `[clusters.NAME]` may set."""
 _OF_OTHERS = ("peer-conf", "gone-for", "from", "every", "listen", "history", "webhook")
 """Options of other commands than `run`."""
 PARAMETERS: Mapping[str, str] = {
@@ -82,6 +80,15 @@ class Defaults:
         return f"{self.file}, profile {self.profile}" if self.profile else str(self.file)
 
 
+def places() -> Sequence[Path]:
+    """Return the paths where `status-tool.toml` is looked for. The first that exists counts."""
+    chosen = os.environ.get(FILE_VARIABLE)
+    if chosen:
+        return () if chosen == "off" else (Path(chosen),)
+    user = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))
+    return (Path(NAME), user / "status-tool" / NAME, Path("/etc/status-tool") / NAME)
+
+
 def read_defaults(profile: str | None) -> Defaults:
     """Return the defaults of the first file found, and of one of its profiles, which goes before.
 
@@ -107,13 +114,13 @@ def read_defaults(profile: str | None) -> Defaults:
         if unknown := [key for key in section if key not in KEYS]:
             raise ConfigurationError(f"{where}: {unknown[0]!r} is not one of {', '.join(KEYS)}")
         # A profile's site files may be of another cluster than the endpoints of the file itself.
-        for name in _of_another_cluster(settings, {PARAMETERS[key] for key in section}):
+        for name in of_another_cluster(settings, {PARAMETERS[key] for key in section}):
             settings.pop(name, None)
         settings |= {PARAMETERS[key]: Setting(key, value, where) for key, value in section.items()}
     return Defaults(file, profile, settings, clusters)
 
 
-def _of_another_cluster(settings: Collection[str], given: Collection[str]) -> Iterator[str]:
+def of_another_cluster(settings: Collection[str], given: Collection[str]) -> Iterator[str]:
     """Yield the endpoints of a cluster that settings name, where those that are given name one by its site files."""
     for folders, endpoints in _ENDPOINTS.items():
         if folders in given and (folders in settings or endpoints[0] in settings):
@@ -141,8 +148,10 @@ def _parsed(file: Path) -> dict[str, Any]:
 
 
 def _refuse_foreign(file: Path) -> None:
-    """Refuse a file that others may write to: settings choose what is read and run."""
+    """Refuse a file that others may write to: settings choose what is read and run. A pipe may never end."""
     found = file.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise ConfigurationError(f"cannot read {file}: it is not a regular file; {FILE_VARIABLE} names another, or off")
     # The file in /etc/status-tool is root's.
     if found.st_uid not in (0, os.geteuid()) or stat.S_IMODE(found.st_mode) & 0o022:
         raise ConfigurationError(
@@ -179,92 +188,50 @@ def _checked(parameter: Any, setting: Setting) -> Any:
     return values if parameter.multiple else value
 
 
+contexts: list[Any] = []
+"""Click's contexts of the running command line: a command's function gets values alone, not where they are from."""
+
+
+def _source(context: Any, name: str) -> str | None:
+    source = context.get_parameter_source(name)
+    return None if source is None else str(source.name)
+
+
 def is_default(context: Any, name: str) -> bool:
     """Return True if a parameter of a command has its value from a file."""
-    return bool(context.get_parameter_source(name).name == "DEFAULT_MAP")
+    return _source(context, name) == "DEFAULT_MAP"
 
 
 def is_given(context: Any, name: str) -> bool:
     """Return True if a command takes a parameter and the command line has it."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
+    return _source(context, name) == "COMMANDLINE"
 
 
-# A command's function gets values alone, so the process remembers which of them a file has set.
-_from_file: frozenset[str] = frozenset()
+def unset(context: Any, parameter: Any) -> None:
+    """Drop the value that a file has set."""
+    context.params[parameter.name] = parameter.default
+    context.set_parameter_source(parameter.name, type(context.get_parameter_source(parameter.name)).DEFAULT)
 
 
 def from_file() -> frozenset[str]:
-    """Return the parameters of the running command that a file has set. As defaults, they refuse nothing."""
-    return _from_file
+    """Return the parameters of `run` that a file has set. As defaults, they refuse nothing."""
+    return frozenset(name for context in contexts[-1:] for name in context.params if is_default(context, name))
 
 
-class CarefulCommand(TyperCommand):
-    """A command of which no value is ignored."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse as Typer does. Raises `UsageError` for an option of one value that comes twice, or has an empty one."""
-        # Click's parser empties the list that it gets.
-        given = args.copy()
-        # First, as --help ends here.
-        rest = super().parse_args(ctx, args)
-        if not ctx.resilient_parsing:
-            self._refuse_ignored(ctx, given)
-        return rest
-
-    def _refuse_ignored(self, ctx: Any, args: list[str]) -> None:
-        values, _, options = self.make_parser(ctx).parse_args(args=args)
-        times_given: Counter[Any] = Counter(options)
-        for option, times in times_given.items():
-            flag = option.opts[-1]
-            if times > 1 and not (option.multiple or option.is_flag):
-                raise UsageError(f"{flag} is given {'twice' if times == 2 else f'{times} times'}: give one value")
-            if "" in (values[option.name] if option.multiple else [values[option.name]]):
-                raise UsageError(f"{flag} is empty: give a value, or leave it out")
+def origins(message: str) -> str:
+    """Return which settings of a file an error is about, by the options and the paths that it names; empty for none."""
+    found = [
+        f"{setting.where}: {setting.key}"
+        for context in contexts
+        for one in context.command.params
+        if is_default(context, one.name) and _is_named(one.opts, context.params.get(one.name), message)
+        for setting in [context.obj.settings[one.name]]
+    ]
+    return f" ({', '.join(dict.fromkeys(found))})" if found else ""
 
 
-class ConfiguredCommand(CarefulCommand):
-    """A command that a file may set options of."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse as Typer does, and drop the endpoints of another cluster than the command line names."""
-        rest = super().parse_args(ctx, args)
-        given = {name for name in ctx.params if is_given(ctx, name)}
-        if "spark_master" in given and submitted():
-            raise UsageError("--spark-master does not go with spark-submit, which takes it as --master: leave it out")
-        # A command may not take the one that names the cluster, and `watch` makes a context that has no file.
-        settings = {*(ctx.obj.settings if ctx.obj else ()), *(ctx.default_map or ())}
-        dropped = set(_of_another_cluster(settings, given)) - given
-        ctx.params |= {one.name: one.default for one in self.params if one.name in dropped}
-        if dropped and ctx.obj:
-            # `config` shows these settings as the effective ones.
-            kept = {name: setting for name, setting in ctx.obj.settings.items() if name not in dropped}
-            ctx.obj = replace(ctx.obj, settings=kept)
-        return rest
-
-
-class RunCommand(ConfiguredCommand):
-    """`run`, whose modes take different options: what a file sets counts where the mode takes it."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse as Typer does, and drop the defaults that do not go with the mode."""
-        global _from_file
-        rest = super().parse_args(ctx, args)
-        configured = {name for name in ctx.params if is_default(ctx, name)}
-        given = given_of(ctx.params)
-        try:
-            mode = mode_of(given)
-        except UsageError:
-            mode = None  # the run says so
-        for parameter in self.params:
-            name = str(parameter.name)
-            if name in configured and (mode is None or refusal(name, mode, given, ctx.params.get("only"))):
-                ctx.params[name] = parameter.default
-                configured.remove(name)
-        _from_file = frozenset(configured)
-        return rest
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options by subject: there are too many for one list."""
-        write_groups(self.get_params(ctx), ctx, formatter)
-        write_examples(formatter)
+def _is_named(flags: Sequence[str], value: Any, message: str) -> bool:
+    values = value if isinstance(value, list) else [value]
+    # Other values may be words or numbers that any message has.
+    words = (*flags, *(str(one) for one in values if isinstance(one, Path)))
+    return any(re.search(rf"(?<![\w/.-]){re.escape(word)}(?![\w/-])", message) for word in words)

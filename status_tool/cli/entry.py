@@ -6,7 +6,7 @@ import io
 import os
 import sys
 
-from status_tool.cli.signals import end_at_once, handle_signals
+from status_tool.cli.signals import end_at_once, handle_signals, received
 from status_tool.errors import EXIT_ERROR
 
 
@@ -18,13 +18,16 @@ def entry() -> None:
     end_at_once()
     import logging
 
-    from status_tool.cli.main import main
+    from status_tool.cli.main import main, write_no_more
 
     # Our own error has in one line what libraries log (kazoo a line for each refused connection).
     logging.getLogger().addHandler(logging.NullHandler())
     # Not earlier: a module that is half imported may swallow `KeyboardInterrupt`.
     handle_signals()
     exit_code = main(sys.argv[1:])
+    if received:
+        # A reader that is slow, or stopped, must not hold up the end, as Python writes the rest of an answer.
+        write_no_more()
     # CPython ends by SIGINT itself, whatever the exit code, once `KeyboardInterrupt` has passed an `exec` of a text, as
     # where a named tuple is made: until the next one, as it takes that for an interactive line.
     exec("")

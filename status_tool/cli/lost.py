@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from status_tool.atomic import check_target
-from status_tool.cli.options import cluster_named, on_cluster, show_as
-from status_tool.cli.run import DEFAULT_MASTER_WAIT_S, spark_settings_of, streams_of
+from status_tool.cli.options import cluster_named, on_cluster, print_answer, show_as, spark_settings_of, streams_of
+from status_tool.cli.run import DEFAULT_MASTER_WAIT_S
 from status_tool.cli.run_options import with_options
 from status_tool.cli.signals import loading
 from status_tool.clients.config import Settings
 from status_tool.errors import UsageError
-from status_tool.spark import jvm
+from status_tool.printable import iso
 from status_tool.spark.settings import take_spark
+from status_tool.vocabulary.header import MASTER
+from status_tool.vocabulary.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from status_tool.runs.check import Check
+    from status_tool.runs.losses import LostData, LostTable
+
+_WORDS = {Verdict.COMPLETE: "nothing", Verdict.INCOMPLETE: "lost", Verdict.UNVERIFIABLE: "unverifiable"}
 
 
 @on_cluster("thrift", "webhdfs", "zookeeper")
@@ -66,14 +75,109 @@ def lost(
                 raise UsageError(f"--{name} - does not go with lost: its answer goes to stdout; name a file")
             check_target(target)
     slave = cluster_named(slave_conf or (), settings.trust, slave_thrift, slave_zookeeper)
-    scope = streams_of(one)
-    chosen = spark_settings_of(one.spark_conf)
+    scope, spark_conf = streams_of(one), spark_settings_of(one.spark_conf)
     take_spark()
-    with loading(jvm.kill):
-        from status_tool.cli.losing import lost_check, tell_lost
+    # Not before: these take most of a second to import, for which help and a wrong option need not wait.
+    with loading():
+        from status_tool.runs.check import Check
+        from status_tool.runs.compare_rows import RowsAsked
+        from status_tool.spark.lists import FullList
 
     show_as(quiet=one.quiet, verbose=one.verbose, log_file=one.log_file)
-    rows = None if one.rows is None else one.rows == "all"
-    check = lost_check(settings, scope, rows, lists, one.spark_master, chosen)
-    wait_s = DEFAULT_MASTER_WAIT_S if one.wait is None else one.wait
-    return tell_lost(settings, slave, wait_s, check, as_json=one.as_json)
+    check = Check(
+        # `find_lost` writes FILE itself.
+        Path(),
+        scope,
+        spark_master=one.spark_master,
+        spark_conf=spark_conf,
+        lists=tuple(FullList(name, to) for name, to in lists.items() if to is not None),
+        rows=None if one.rows is None else RowsAsked(settings, one.rows == "all"),
+        # `--since` shapes this one answer: only checks record the operator's word on the slave.
+        records_words=False,
+    )
+    return _tell(settings, slave, DEFAULT_MASTER_WAIT_S if one.wait is None else one.wait, check, as_json=one.as_json)
+
+
+def _tell(master: Settings, slave: Settings, wait_s: float, check: Check, *, as_json: bool) -> int:
+    """Find and print it; returns the exit code."""
+    with loading():
+        from status_tool.gather.snapshot import Request
+        from status_tool.report.progress import make_progress
+        from status_tool.rules.sides import asked_filter
+        from status_tool.runs.losses import find_lost
+        from status_tool.spark.session import stages_shown
+
+    # Everything that the old master holds, whatever shutdown time was recorded.
+    request = Request(side=MASTER, wait_s=wait_s, only=asked_filter(check.scope), hdfs=False, following=True)
+    with make_progress() as progress, stages_shown(progress.phase):
+        found = find_lost(master, slave, request, check, progress.step)
+    print_answer(lost_document(found), lost_lines(found), as_json=as_json, notices=found.outcome.notices)
+    return found.outcome.exit_code
+
+
+def lost_document(found: LostData) -> dict[str, Any]:
+    """Return the document for `--json`."""
+    from status_tool.report.text import not_covered
+
+    outcome = found.outcome
+    return {
+        "verdict": _WORDS[outcome.verdict],
+        "exit_code": outcome.exit_code,
+        "master_cluster_id": outcome.master_cluster_id,
+        "slave_cluster_id": outcome.slave_cluster_id,
+        "peer_id": outcome.peer_id,
+        "read_ms": outcome.cut_ms,
+        "tables": {
+            name: {
+                "regions": table.regions,
+                "of_regions": table.of_regions,
+                "entries": table.entries,
+                "written_from_ms": table.from_ms,
+                "written_to_ms": table.to_ms,
+                "kinds": list(table.kinds),
+            }
+            for name, table in found.tables.items()
+        },
+        "unverifiable": dict(found.unproven),
+        "accepted_tables": [] if outcome.hbase is None else list(outcome.hbase.accepted_tables),
+        "limits": list(not_covered(outcome)),
+        "notices": list(outcome.notices),
+    }
+
+
+def lost_lines(found: LostData) -> Iterator[str]:
+    """Yield the text."""
+    from status_tool.report.text import accepted_line, not_covered
+
+    outcome = found.outcome
+    if found.tables:
+        yield f"Slave {outcome.slave_cluster_id} never got, of what this cluster holds:"
+        for name, table in found.tables.items():
+            yield f"  {name}: {', '.join(_lost_words(table))}"
+        yield "Nothing was shipped. Enabling the peer ships what its queues hold, beside what was written there since."
+    elif outcome.verdict is Verdict.COMPLETE:
+        yield f"Nothing is lost: slave {outcome.slave_cluster_id} has all that this cluster replicates to it."
+    if found.unproven:
+        yield "Not certain:"
+        for name, why in found.unproven.items():
+            yield f"  {name or 'the cluster as a whole'}: {why}"
+        # A disabled peer ships nothing, so that the queue of a server that was killed never drains.
+        yield (
+            "On the slave, `status-tool rows --table TABLE --master-conf DIR` compares a table as it is. --rows here "
+            "compares only what no queue can hold any more, and a killed server's waits until the peer is enabled."
+        )
+    if outcome.hbase is not None and outcome.hbase.accepted_tables:
+        word = "Your word (--since) vouches for a part of it, and nothing has compared that"
+        yield f"{word}: {accepted_line(outcome.hbase)}"
+    if limits := not_covered(outcome):
+        yield f"Limits of this answer: {'; '.join(limits)}."
+
+
+def _lost_words(table: LostTable) -> Iterator[str]:
+    if table.entries:
+        yield f"about {table.entries} WAL entr{'y' if table.entries == 1 else 'ies'}"
+    if table.of_regions:
+        yield f"in {table.regions} of {table.of_regions} regions"
+    if table.from_ms is not None and table.to_ms is not None:
+        yield f"written between {iso(table.from_ms)} and {iso(table.to_ms)}"
+    yield ", ".join(dict.fromkeys(table.kinds))

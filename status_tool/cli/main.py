@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from functools import cache, partial
 from typing import Any
 
@@ -19,10 +19,12 @@ from typer.main import get_command
 
 from status_tool import __version__
 from status_tool.atomic import changed, written
-from status_tool.cli.defaults import ConfiguredCommand, RunCommand, default_map, read_defaults
+from status_tool.cli.commands import CarefulGroup, ConfiguredCommand, RunCommand
+from status_tool.cli.defaults import contexts, default_map, origins, read_defaults
 from status_tool.cli.lost import lost
+from status_tool.cli.options import AnswerStream, UnreadError
 from status_tool.cli.paths import paths
-from status_tool.cli.prune import PruneCommand, prune
+from status_tool.cli.prune import prune
 from status_tool.cli.publish import PublishCommand, publish
 from status_tool.cli.queues import queues
 from status_tool.cli.recovery_point import recovery_point
@@ -38,7 +40,6 @@ from status_tool.cli.watch import WatchCommand, watch
 from status_tool.cli.witness import witness
 from status_tool.errors import (
     EXIT_ERROR,
-    EXIT_INCOMPLETE,
     EXIT_INTERRUPTED,
     Interrupted,
     StatusToolError,
@@ -50,6 +51,7 @@ from status_tool.spark import jvm
 
 app = typer.Typer(
     name="status-tool",
+    cls=CarefulGroup,
     help="Has everything that was written on the master HBase + HDFS cluster really arrived on the slave?",
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
@@ -81,7 +83,7 @@ command(short_help="Show clusters, peers, and tables that drift.")(topology)
 app.add_typer(shutdown_time, name="shutdown-time", short_help="Record, show or clear when the application stopped.")
 command(short_help="Print how to install the trackers on this cluster.")(setup)
 command(short_help="Tell whether this cluster is ready, or the next step.")(doctor)
-app.command(cls=PruneCommand, short_help="Drop rows of region servers that are long gone.")(prune)
+command(short_help="Drop rows of region servers that are long gone.")(prune)
 command(short_help="Be a peer that keeps which entries it was sent.")(witness)
 command(short_help="Show each effective setting and where it comes from.")(config)
 
@@ -121,25 +123,26 @@ def main(arguments: list[str]) -> int:
     With `--json` the error is a document on stdout as well, `{"error": …, "exit_code": …}`.
     """
     # Another program may call `main` again in the same process.
-    complaints.clear()
-    received.clear()
-    written.clear()
-    changed.clear()
-    try:
-        exit_code = _main(arguments)
-        # The result has been told: no signal may change its exit code any more.
-        ignore_signals()
-    except KeyboardInterrupt:
-        # While an error was being told, or just after the end.
-        exit_code = _interrupted()
-    finally:
-        # `run` may have begun one early that no session has come to use because of an error.
-        jvm.end_unused()
+    for of_before in (complaints, received, written, changed, contexts):
+        of_before.clear()
+    answer: Any = AnswerStream(sys.stdout)
+    with redirect_stdout(answer):
+        try:
+            exit_code = _main(arguments)
+            # The result has been told: no signal may change its exit code any more.
+            ignore_signals()
+        except KeyboardInterrupt:
+            # While an error was being told, or just after the end.
+            exit_code = _interrupted()
+        finally:
+            # `run` may have begun one early that no session has come to use because of an error.
+            jvm.end_unused()
     # Every signal arrives here as `KeyboardInterrupt`.
     if exit_code == EXIT_INTERRUPTED:
         exit_code = next((128 + number for number in received if number != signal.SIGINT), exit_code)
-    # Parsing may be what failed, so `--json` is looked for in the arguments as they came.
-    if complaints and "--json" in arguments:
+    # Parsing may be what failed, so `--json` is looked for in the arguments as they came. A signal may have come when a
+    # document was out, or half of it.
+    if complaints and "--json" in arguments and not answer.is_begun:
         # The error may be that stdout is full, or that nobody reads it.
         with suppress(OSError, ValueError):
             print(error_document(complaints[-1], exit_code), flush=True)
@@ -173,7 +176,7 @@ def _main(arguments: list[str]) -> int:
         # `Interrupted` has words of its own, such as what `--resume` can continue from.
         if not isinstance(error, Interrupted) and _ends_of_signal(error):
             return _interrupted()
-        _complain(str(error))
+        _complain(f"{error}{origins(str(error))}")
         return error.exit_code
     except Abort:
         return _interrupted()
@@ -182,25 +185,30 @@ def _main(arguments: list[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":
             _print_help(error.format_message())
         else:
-            _complain(f"{error.format_message()} (see `{_command_of(error)} -h`)")
+            message = error.format_message()
+            _complain(f"{message}{origins(message)} (see `{_command_of(error)} -h`)")
         return EXIT_ERROR
     except KeyboardInterrupt:
         return _interrupted()
-    except BrokenPipeError:
+    except UnreadError:
         # The reader of our output has exited; a later flush must not raise again.
-        _write_no_more()
+        write_no_more()
         return EXIT_ERROR
     except SystemExit as end:
-        # So Typer ends a shell's completion; and with 1, which means incomplete here, where nobody reads stdout.
-        if end.code != EXIT_INCOMPLETE:
+        # So Typer ends a shell's completion, and any broken pipe.
+        if not isinstance(end.__context__, BrokenPipeError):
             raise
-        _write_no_more()
+        if _ends_of_signal(end.__context__):
+            return _interrupted()
+        if is_traceback_wanted():
+            raise
+        _complain("a server or a process that this run needs has closed its connection (Broken pipe): run it again")
         return EXIT_ERROR
     except Exception as error:
         if _ends_of_signal(error):
             return _interrupted()
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
-            _write_no_more()
+            write_no_more()
             _complain(f"cannot write to stdout, or a temporary file in {tempfile.gettempdir()}: {error.strerror}")
             return EXIT_ERROR
         if is_traceback_wanted():
@@ -222,11 +230,11 @@ def _print_help(text: str) -> None:
     try:
         print(text, flush=True)
     except (OSError, ValueError):
-        _write_no_more()
+        write_no_more()
 
 
-def _write_no_more() -> None:
-    """Discard stdout's buffer, as nobody reads it any more."""
+def write_no_more() -> None:
+    """Discard what is left in stdout's buffer."""
     # Python writes the buffer once more at its end, then into nothing.
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -11,9 +11,6 @@ from typing import Any
 from status_tool.cli.run_options import CHECKS, OPTIONS, READS_MASTER, Mode
 from status_tool.errors import UsageError
 
-_FOLLOWED = "it covers everything written up to its last look at the master"
-
-
 PAIRS: tuple[tuple[str, Mode, str, str], ...] = (
     *((name, Mode.LIVE, "rows", READS_MASTER) for name in ("master_conf", "master_thrift", "master_zookeeper")),
     ("peer", Mode.MASTER, "drained", "-m writes every peer's side; it names whose queues --drained waits for"),
@@ -52,9 +49,9 @@ def mode_of(given: frozenset[str]) -> Mode:
 
 
 def given_of(values: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names of the parameters that the command line gave."""
-    # `--wait 0` is given, too: its truth does not tell.
-    return frozenset(name for name, value in values.items() if value is not None and value is not False and value != [])
+    """Return the names of the parameters that have a value."""
+    # `--wait 0` is given, too: its truth does not tell. Typer has an empty tuple for an empty list.
+    return frozenset(name for name, value in values.items() if value not in (None, [], ()) and value is not False)
 
 
 def check_options(given: frozenset[str], half: str | None, known: frozenset[str] = frozenset()) -> Mode:
@@ -74,8 +71,10 @@ def check_options(given: frozenset[str], half: str | None, known: frozenset[str]
 def refusal(name: str, mode: Mode, given: frozenset[str], half: str | None) -> str | None:
     """Return why an option is refused; None if it is obeyed."""
     option = OPTIONS[name]
+    if mode is Mode.FOLLOW and name in ("shutdown", "ignore_later_writes"):
+        return f"does not go with {mode}: it covers everything written up to its last look at the master"
     if mode not in option.modes:
-        return f"does not go with {mode}: {_FOLLOWED if _is_followed(name, mode) else option.why}"
+        return f"does not go with {mode}: {option.why}"
     if option.needs is not None and option.needs not in given:
         return f"goes with {OPTIONS[option.needs].flag}"
     for one, where, other, why in PAIRS:
@@ -88,7 +87,3 @@ def refusal(name: str, mode: Mode, given: frozenset[str], half: str | None) -> s
     if name == "wait" and half == "hdfs" and mode in BARRIER_MODES:
         return f"does not go with --only hdfs in {mode}: it waits for HBase's region servers"
     return None
-
-
-def _is_followed(name: str, mode: Mode) -> bool:
-    return mode is Mode.FOLLOW and name in ("shutdown", "ignore_later_writes")

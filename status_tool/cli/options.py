@@ -1,13 +1,16 @@
-"""The cluster that a command's options name, how the options of several commands show a run, and how they answer."""
+"""Values of options that several commands take, the cluster that these name, and how commands show a run and answer."""
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from types import SimpleNamespace
+from typing import Any, TextIO, TypeVar
 
 import typer
 
@@ -21,8 +24,14 @@ from status_tool.errors import UsageError
 from status_tool.printable import print_beside, safe
 from status_tool.spark.settings import submitted
 from status_tool.status_file.signature import SignKey, read_key
+from status_tool.vocabulary.names import plain_name
+from status_tool.vocabulary.scope import Baseline, Scope, TableFilter
 
 Ended = TypeVar("Ended")
+SECONDS_LIMIT = 100_000_000_000
+"""Below it, a number of epoch milliseconds would lie before 1973: it is meant as seconds."""
+LAST_MS = 253_402_300_799_999
+"""The end of the year 9999, the last that `datetime` knows."""
 
 
 def show_as(*, quiet: bool, verbose: bool, log_file: Path | None) -> None:
@@ -87,12 +96,130 @@ def sign_key_of(path: Path | None, *, required: bool) -> SignKey | None:
     return None if path is None else read_key(path)
 
 
-def print_answer(document: Mapping[str, Any], lines: Iterable[str], *, as_json: bool) -> None:
-    """Print the one JSON document of a command, or its lines of text, each sanitised."""
+class UnreadError(OSError):
+    """Nobody reads the answer any more."""
+
+
+class AnswerStream:
+    """stdout of a command line, which tells its own broken pipe from those of servers and processes."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.is_begun = False
+        """True if something was written that no other document may follow."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write as the stream does. Raises `UnreadError`."""
+        # First: a signal may hit the write. Click tries an empty text.
+        self.is_begun |= bool(text)
+        with _unread():
+            return self._stream.write(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write each of them. Raises `UnreadError`."""
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        """Flush the stream. Raises `UnreadError`."""
+        with _unread():
+            self._stream.flush()
+
+
+@contextmanager
+def _unread() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise UnreadError("nobody reads the answer") from None
+
+
+def print_answer(
+    document: Mapping[str, Any], lines: Iterable[str], *, as_json: bool, notices: Iterable[str] = ()
+) -> None:
+    """Print the one JSON document of a command, or its lines of text, each sanitised, with the notices beside it."""
     typer.echo(json.dumps(document) if as_json else "\n".join(map(safe, lines)))
+    if not as_json:
+        print_notices(notices)
 
 
 def print_notices(notices: Iterable[str]) -> None:
     """Print to standard error what is no part of the answer."""
     for notice in notices:
         print_beside(safe(notice))
+
+
+def parse_time(text: str | None, option: str) -> int | None:
+    """Return the epoch milliseconds that an option's value means; None stays None. Raises `UsageError`."""
+    if text is None:
+        return None
+    try:
+        return _checked_ms(int(text), option)
+    except ValueError:
+        return _checked_ms(_iso_ms(text, option), option)
+
+
+def parse_baseline(values: Collection[str], chosen: TableFilter) -> Baseline:
+    """Parse `--since TIME` and `--since TABLE=TIME`. Raises `UsageError` for one that contradicts another option.
+
+    `chosen` is what `--table` and `--namespace` name.
+    """
+    times: dict[str | None, int | None] = {}
+    for value in values:
+        name, separator, time = value.rpartition("=")
+        table = plain_name(name) if separator else None
+        if table in times:
+            raise UsageError(f"--since is given twice{f' for table {table}' if table else ''}: give one time")
+        if separator and not table:
+            raise UsageError(f"--since {value}: name the table before the =")
+        if table and not chosen.holds(table):
+            raise UsageError(f"--since {value}: {table} is not in scope (--table, --namespace)")
+        times[table] = parse_time(time, "--since")
+    everything_ms = times.pop(None, None)
+    return Baseline(everything_ms, {table: time for table, time in times.items() if table and time is not None})
+
+
+def _iso_ms(text: str, option: str) -> int:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(
+            f"{option} {text}: expected milliseconds since 1970, or a time as 2026-01-31T12:00:00Z"
+        ) from None
+    if moment.tzinfo is None:  # the two clusters, and whoever types this, may live in different zones
+        raise UsageError(f"{option} {text}: add the zone, as in 2026-01-31T12:00:00Z or 2026-01-31T13:00:00+01:00")
+    return int(moment.timestamp() * 1000)
+
+
+def _checked_ms(value: int, option: str) -> int:
+    if value <= 0:
+        raise UsageError(f"{option} {value}: expected a time in milliseconds since 1970")
+    if value < SECONDS_LIMIT:
+        raise UsageError(f"{option} {value} looks like seconds: give milliseconds since 1970 ({value * 1000}?)")
+    if value > LAST_MS:
+        raise UsageError(f"{option} {value}: lies after the year 9999; expected milliseconds since 1970")
+    return value
+
+
+def spark_settings_of(pairs: list[str] | None) -> tuple[tuple[str, str], ...]:
+    """Return the settings of `--spark-conf`. Raises `UsageError`."""
+    settings = []
+    for pair in pairs or ():
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"--spark-conf {pair!r}: expected K=V")
+        settings.append((key.strip(), value.strip()))
+    return tuple(settings)
+
+
+def streams_of(one: SimpleNamespace) -> Scope:
+    """Return the scope of a command about streams alone, by the options that narrow `run -i` to what counts."""
+    tables = TableFilter.of(one.table or (), one.namespace or ())
+    return Scope(
+        *(tables.tables, tables.namespaces, parse_baseline(one.since or (), tables), one.peer),
+        check_hdfs=False,
+        accepted_drift=frozenset(map(plain_name, one.accept_drift or ())),
+    )

@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from status_tool.atomic import atomic_write
 from status_tool.cli.options import print_answer
 from status_tool.printable import counted, iso, safe
 from status_tool.report.progress import make_progress
@@ -15,12 +14,9 @@ from status_tool.report.text import hanging
 from status_tool.rules.graph import Edge, Families, PathState, Reach
 from status_tool.runs.graph_check import CheckedPath, PathsAsked, PathsFound, check_paths
 from status_tool.runs.graph_holdings import Holding, WrittenBy
-from status_tool.spark.stages import stages_shown
+from status_tool.spark.session import stages_shown
 from status_tool.vocabulary.outcome import Cluster, ClusterMap
 from status_tool.vocabulary.verdicts import EXIT_CODES, Verdict
-
-if TYPE_CHECKING:
-    from status_tool.report.graph_page import GraphShown
 
 MATRIX_CLUSTERS = 4
 """So many columns fit into 80."""
@@ -38,30 +34,28 @@ def tell_paths(asked: PathsAsked, report: Path | None, *, as_json: bool, quiet: 
         found = check_paths(asked, progress.step)
     # Before the answer: a page that cannot be written is an error, and then --json's one document.
     if report is not None:
-        from status_tool.report.graph_page import graph_page
+        from status_tool.report.summary import write_report
 
-        with atomic_write(report) as stream:
-            graph_page(_shown(found), stream)
+        write_report(report, _page(found))
     print_answer(paths_document(found), paths_lines(found, quiet=quiet), as_json=as_json)
     return EXIT_CODES[found.verdict]
 
 
-def _shown(found: PathsFound) -> GraphShown:
-    """The answer for the page."""
-    from status_tool.report.graph_page import GraphShown
+def _page(found: PathsFound) -> Iterator[str]:
+    from status_tool.report.small_pages import graph_page
 
     clusters = tuple(
         Cluster(one.name, one.cluster_key, found.unread.get(one.name, "read as master and as slave"))
         for one in found.stations
     )
-    return GraphShown(
-        found.cut_ms,
-        found.verdict,
-        _ENDS[found.verdict],
+    return graph_page(
         ClusterMap(clusters, ()),
         found.matrix,
         found.edges,
-        [*found.limits, *_notes(found)],
+        cut_ms=found.cut_ms,
+        verdict=found.verdict,
+        headline=_ENDS[found.verdict],
+        notes=[*found.limits, *_notes(found)],
     )
 
 
@@ -187,7 +181,8 @@ def _texts(found: PathsFound) -> Iterator[str]:
             if judged.reach in (Reach.COMPLETE, Reach.UNCONNECTED) and not judged.stopped:
                 continue
             yield ""
-            yield from hanging("", f"{source} to {target}: {judged.reach}{_evidence(judged)}", "   ")
+            evidence = "" if judged.evidence is None else f" (evidence: {judged.evidence})"
+            yield from hanging("", f"{source} to {target}: {judged.reach}{evidence}", "   ")
             for where, why in _reasons(judged.reasons, told):
                 yield from hanging("   ", f"because of {where}:{why}")
             told.update(judged.reasons)
@@ -287,7 +282,3 @@ def _way_out(edge: Edge) -> Iterator[str]:
     yield "   status-tool run -m -o FILE --only hbase"
     yield f"   and on {hop.target}"
     yield f"   status-tool run -i FILE --only hbase --peer {hop.peer}"
-
-
-def _evidence(judged: PathState) -> str:
-    return "" if judged.evidence is None else f" (evidence: {judged.evidence})"

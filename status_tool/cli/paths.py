@@ -10,13 +10,11 @@ import typer
 from status_tool.atomic import check_targets
 from status_tool.cli.defaults import is_default
 from status_tool.cli.named_clusters import ClusterOption, chosen_names, named_clusters
-from status_tool.cli.options import show_as, sign_key_of, trust_of
-from status_tool.cli.run import spark_settings_of, streams_of
+from status_tool.cli.options import show_as, sign_key_of, spark_settings_of, streams_of, trust_of
 from status_tool.cli.run_options import IDENTITY, SIGNED, with_options
 from status_tool.cli.signals import loading
 from status_tool.cli.targets import refuse_overwriting
 from status_tool.errors import UsageError
-from status_tool.spark import jvm
 from status_tool.spark.settings import take_spark
 
 
@@ -56,12 +54,12 @@ def paths(
     scope = streams_of(one)
     chosen = spark_settings_of(one.spark_conf)
     take_spark()
-    with loading(jvm.kill):
+    with loading():
         from status_tool.cli.path_telling import tell_paths
         from status_tool.runs.graph_check import PathsAsked
 
     show_as(quiet=one.quiet, verbose=one.verbose, log_file=one.log_file)
-    clusters = named_clusters(cluster, context.obj.clusters, trust)
+    clusters = named_clusters(cluster, context.obj, trust)
     if one.wait and not is_default(context, "wait") and all(cluster.settings is None for cluster in clusters):
         raise UsageError("--wait reads slaves again, and every cluster here is of files: leave it out")
     sources, targets = chosen_names("--from", source, clusters), chosen_names("--to", target, clusters)

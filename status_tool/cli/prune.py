@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from status_tool.cli.defaults import ConfiguredCommand
-from status_tool.cli.help_groups import PlainCommand
 from status_tool.cli.options import on_cluster, print_answer, sign_key_of
 from status_tool.cli.run_options import MOST, SIGNED, with_options
 from status_tool.clients.config import Settings
@@ -52,15 +50,8 @@ def prune(
     from status_tool.runs.prune_rows import PruneRequest, prune_rows
 
     done = prune_rows(settings, PruneRequest(tuple(files), int(gone_for * DAY_MS), dry_run, key))
-    print_answer(_document(done, dry_run), _lines(done, dry_run), as_json=as_json)
-
-
-class PruneCommand(PlainCommand, ConfiguredCommand):
-    """`prune`, whose help shows no types of Python."""
-
-
-def _document(done: Pruned, dry_run: bool) -> dict[str, object]:
-    return {"side": done.side, "dry_run": dry_run, "dropped": done.dropped, "rows": done.rows, "notices": done.notices}
+    found = {"dropped": done.dropped, "rows": done.rows, "notices": done.notices}
+    print_answer({"side": done.side, "dry_run": dry_run, **found}, _lines(done, dry_run), as_json=as_json)
 
 
 def _lines(done: Pruned, dry_run: bool) -> list[str]:

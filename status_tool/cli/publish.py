@@ -8,11 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from status_tool.atomic import check_targets
-from status_tool.cli.defaults import CarefulCommand, command_defaults
-from status_tool.cli.help_groups import write_groups
 from status_tool.cli.modes import check_options, given_of
-from status_tool.cli.repeated import RoundParameters, plain, run_command
-from status_tool.cli.run_options import DECLARED, MOST, OPTIONS, Mode, with_options
+from status_tool.cli.repeated import ServiceCommand, given_options, parameters_of
+from status_tool.cli.run_options import MOST, OPTIONS, Mode, with_options
 from status_tool.cli.signals import loading
 from status_tool.cli.targets import refuse_overwriting
 from status_tool.errors import UsageError
@@ -35,7 +33,6 @@ NOT_PUBLISHED = {
     "mode": "it writes no file but --metrics",
 }
 """Options of `run -m` that do not go with it, and why."""
-_FILE = "FILE"
 _OF_FILES = frozenset(name for name, option in OPTIONS.items() if option.half == "hdfs")
 
 
@@ -73,33 +70,23 @@ def publish(
     (it samples rows only with --sample). Ends with the exit code of its last round, by Ctrl-C
     with 130, by SIGTERM with 143.
     """
-    command, arguments = run_command(), list(context.args)
-    # Without status-tool.toml, whose defaults refuse nothing. Click's parser empties the list that it gets.
-    known = given_of(plain(command.make_context("publish", arguments.copy()).params))
-    for name, why in NOT_PUBLISHED.items():
-        if name in known:
-            raise UsageError(f"{DECLARED[name].flag} does not go with publish: {why}")
-    arguments = ["-m", "-o", _FILE, *arguments]
-    made = command.make_context("publish", arguments, default_map=command_defaults(command, context.obj))
-    given = plain(made.params)
+    known = given_options(context, NOT_PUBLISHED)
+    # FILE only stands for the form of `run`: nothing is written there.
+    given = parameters_of(context, ["-m", "-o", "FILE", *context.args])
     check_options(given_of(given), None)
     if files_every is None and (unused := sorted(known & _OF_FILES)):
         raise UsageError(f"{OPTIONS[unused[0]].flag} is about HDFS files: it goes with --files-every MINUTES")
     metrics: Path | None = options["metrics"]
-    # FILE only stands for the form of `run`: nothing is written there.
     refuse_overwriting({**given, "output": None, "metrics": metrics})
     check_targets(metrics)
     with loading():
         from status_tool.cli.publishing import PublishService, keep_publishing
 
-    return keep_publishing(RoundParameters(made, given), PublishService(interval, files_every, rounds, metrics))
+    return keep_publishing(given, PublishService(interval, files_every, rounds, metrics))
 
 
-class PublishCommand(CarefulCommand):
-    """`publish`, whose help shows the options of `run -m` that it takes."""
+class PublishCommand(ServiceCommand):
+    """`publish`, which takes options of `run -m`."""
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the command's own options first."""
-        super().format_options(ctx, formatter)
-        taken = [one for one in run_command().params if one.name in OPTIONS and Mode.MASTER in OPTIONS[one.name].modes]
-        write_groups(taken, ctx, formatter, {*NOT_PUBLISHED, "help"}, ", as of run -m")
+    taken = {name for name, option in OPTIONS.items() if Mode.MASTER in option.modes} - NOT_PUBLISHED.keys()
+    form = "run -m"

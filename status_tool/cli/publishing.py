@@ -5,17 +5,19 @@ Apart from `cli.publish` for the reason of `cli.running`.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+from status_tool.atomic import PUBLIC
 from status_tool.cli.options import settings_of
-from status_tool.cli.repeated import RoundParameters, as_service
+from status_tool.cli.repeated import as_service, print_round
+from status_tool.cli.run import asked_of
 from status_tool.cli.run_options import OPTIONS, Half
 from status_tool.cli.signals import received
 from status_tool.clients.config import Settings
@@ -33,8 +35,9 @@ from status_tool.published.carriers import carried
 from status_tool.published.layout import Closing
 from status_tool.published.publisher import Turns, put_file
 from status_tool.published.table import PublishedTable, SentParts
-from status_tool.report.metrics import published_metrics, write_metrics
+from status_tool.report.metrics import published_metrics
 from status_tool.report.progress import make_progress
+from status_tool.report.summary import write_report
 from status_tool.runs.write import unasked, write_side
 from status_tool.watch.rounds import Rhythm, to_second
 
@@ -57,8 +60,8 @@ class PublishService:
 class PublishRound:
     """Result of one round."""
 
-    started_ms: int
-    took_s: float
+    started_ms: int = 0
+    took_s: float = 0.0
     closing: Closing | None = None
     sent: int = 0
     """Bytes that were put into the table."""
@@ -105,25 +108,24 @@ class PublishRound:
         }
 
 
-def keep_publishing(what: RoundParameters, service: PublishService) -> int:
-    """Publish until all rounds are done; returns the exit code of the last one."""
+def keep_publishing(options: dict[str, Any], service: PublishService) -> int:
+    """Publish until all rounds are done, as `run -m` with these options; returns the exit code of the last one."""
     code = EXIT_ERROR
     with as_service() as folder:
-        publisher = _Publisher(what, service, folder)
+        publisher = _Publisher(options, service, folder)
         for number, done in enumerate(publisher.rounds(), 1):
             code = done.exit_code
-            print(json.dumps(done.document(number)) if what.check["as_json"] else done.line, flush=True)
+            print_round(done.document(number), done.line, as_json=options["as_json"])
     return code
 
 
 class _Publisher:
     """Runs the rounds."""
 
-    def __init__(self, what: RoundParameters, service: PublishService, folder: Path) -> None:
-        self._what = what
+    def __init__(self, options: dict[str, Any], service: PublishService, folder: Path) -> None:
+        self._options = options
         self._service = service
         self._file = folder / "master.status"
-        self._turns: Turns | None = None
         self._files_at: float | None = None
         self._peers: list[Peer] | None = None
         """Those whose clusters were looked at, at `_peers_at`."""
@@ -134,18 +136,21 @@ class _Publisher:
     @cached_property
     def _settings(self) -> Settings:
         # In the first round, whose error shows in the metrics: those of an earlier publisher would say that it is up.
-        return settings_of(self._what.check)
+        return settings_of(self._options)
 
     @cached_property
     def _table(self) -> PublishedTable:
         return PublishedTable(self._settings.thrift(), self._settings.status_table)
 
+    @cached_property
+    def _turns(self) -> Turns:
+        with ZooKeeper(self._settings.zookeeper()) as zookeeper:
+            return Turns(self._table, zookeeper.cluster_id(), int(self._service.interval_s * 1000))
+
     def rounds(self) -> Iterator[PublishRound]:
         """Yield the rounds. Wrong options or settings end the first one by their error."""
         rhythm = Rhythm(self._service.interval_s, self._service.rounds)
-        number = 0
-        while True:
-            number += 1
+        for number in count(1):
             done = self._round(is_first=number == 1)
             self._last = done.closing or self._last
             self._write_metrics(done)
@@ -157,42 +162,38 @@ class _Publisher:
     def _round(self, *, is_first: bool) -> PublishRound:
         started_ms, began = int(time.time() * 1000), time.monotonic()
         try:
-            closing, sent, other, notices = self._publish()
-        except (UsageError, ConfigurationError) as refused:
-            done = PublishRound(started_ms, time.monotonic() - began, error=" ".join(str(refused).split()))
-            if is_first:
-                # Else those of an earlier publisher would say that it is up.
-                self._write_metrics(done)
-                raise
-            return done
+            done = self._publish()
         except Exception as failed:
             # An interrupted round may end with an error of its own, which does not count.
             if received or isinstance(failed, Interrupted):
                 raise KeyboardInterrupt from None
             # A library's error may say little without its type. Its lines are joined, as a round has one.
             kind = "" if isinstance(failed, StatusToolError) else f"{type(failed).__name__}: "
-            return PublishRound(started_ms, time.monotonic() - began, error=kind + " ".join(str(failed).split()))
-        return PublishRound(started_ms, time.monotonic() - began, closing, sent, other, notices=notices)
+            done = PublishRound(took_s=time.monotonic() - began, error=kind + " ".join(str(failed).split()))
+            if is_first and isinstance(failed, UsageError | ConfigurationError):
+                # Else those of an earlier publisher would say that it is up.
+                self._write_metrics(done)
+                raise
+        return replace(done, started_ms=started_ms, took_s=time.monotonic() - began)
 
-    def _publish(self) -> tuple[Closing | None, int, str, tuple[str, ...]]:
+    def _publish(self) -> PublishRound:
         self._table.require()
         # Before the claim: while it stands, no other publisher takes the round.
         notices = self._carried()
-        turn = self._own_turns().take()
-        if not turn.is_ours:
-            return None, 0, turn.other, notices
+        if (other := self._turns.take()) is not None:
+            return PublishRound(other=other, notices=notices)
         try:
             closing, sent = self._write_and_put()
         except Exception:
             # A publisher whose every round fails would silence the others by its claims.
             with suppress(StatusToolError):
-                self._own_turns().hand_back()
+                self._turns.hand_back()
             raise
-        return closing, sent, "", notices
+        return PublishRound(closing=closing, sent=sent, notices=notices)
 
     def _write_and_put(self) -> tuple[Closing, int]:
         has_files = self._wants_files()
-        parameters = {**self._what.check, "output": self._file}
+        parameters = {**self._options, "output": self._file}
         if not has_files:
             # `--only hbase` refuses what is about the other half.
             parameters |= {name: option.unset for name, option in OPTIONS.items() if option.half == "hdfs"}
@@ -200,7 +201,7 @@ class _Publisher:
         # By default `run -m` has region servers digest rows for seconds, which each round would repeat.
         if parameters["sample"] is None:
             parameters["sample"] = "off"
-        asked = self._what.asked(parameters)
+        asked = asked_of(parameters)
         request = asked.request()
         unasked(asked.settings, request)
         with make_progress() as progress:
@@ -211,13 +212,6 @@ class _Publisher:
             # After a failure the next round has to send the files, so this comes last.
             self._files_at = time.monotonic()
         return closing, sent
-
-    def _own_turns(self) -> Turns:
-        if self._turns is None:
-            with ZooKeeper(self._settings.zookeeper()) as zookeeper:
-                cluster_id = zookeeper.cluster_id()
-            self._turns = Turns(self._table, cluster_id, int(self._service.interval_s * 1000))
-        return self._turns
 
     def _wants_files(self) -> bool:
         every_min = self._service.files_every_min
@@ -265,4 +259,4 @@ class _Publisher:
         last = self._last
         cut_ms, size = (None, None) if last is None else (last.cut_ms, last.size)
         with suppress(StatusToolError):
-            write_metrics(path, published_metrics(not done.error, cut_ms, size, done.took_s))
+            write_report(path, published_metrics(not done.error, cut_ms, size, done.took_s), PUBLIC)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from status_tool.atomic import check_targets
+from status_tool.atomic import PUBLIC, check_targets
 from status_tool.cli.options import on_cluster, print_answer
 from status_tool.cli.run_options import MOST, with_options
 from status_tool.clients.config import Settings
@@ -42,7 +42,8 @@ def queues(
     from status_tool.clients.zookeeper import ZooKeeper
     from status_tool.gather.measured_queues import measure
     from status_tool.gather.queue_backlog import standing
-    from status_tool.report.metrics import queue_metrics, write_metrics
+    from status_tool.report.metrics import queue_metrics
+    from status_tool.report.summary import write_report
 
     check_targets(metrics)
     if elsewhere := settings.peers_elsewhere:
@@ -62,7 +63,7 @@ def queues(
         # `standing` knows one peer then, and takes the queues of all others for left over.
         document["orphans"] = []
     if metrics is not None:
-        write_metrics(metrics, queue_metrics(cluster_id, document["read_ms"], document["peers"]))
+        write_report(metrics, queue_metrics(cluster_id, document["read_ms"], document["peers"]), PUBLIC)
     lost = _lost(settings, document["queues"])
     document["lost_wals"] = list(map(asdict, lost))
     print_answer(document, _lines(document, [f"LOST: {one}" for one in lost]), as_json=as_json)
@@ -98,7 +99,9 @@ def _lines(document: Document, lost: Sequence[str]) -> Iterator[str]:
     for peer in document["peers"]:
         state = "enabled" if peer["enabled"] else "DISABLED"
         yield ""
-        yield f"Peer {peer['id']} → {peer['cluster_key']}, {state}: {_amount(peer, document['read_ms'])}"
+        refs = f", {counted(peer['hfile_refs'], 'bulk-loaded file')}" if peer["hfile_refs"] else ""
+        left = _left(peer, peer["wals"], document["read_ms"], refs)
+        yield f"Peer {peer['id']} → {peer['cluster_key']}, {state}: {left}"
         for queue in document["queues"]:
             if queue["peer"] == peer["id"]:
                 yield f"  {_queue(queue, document['read_ms'])}"
@@ -116,38 +119,29 @@ def _lines(document: Document, lost: Sequence[str]) -> Iterator[str]:
 
 def _end(drained: bool, peer: str | None, orphans: Sequence[str]) -> str:
     """Return the last line, which names the peer if only one was looked at, and what ships no more."""
-    if peer is None:
-        if not drained:
-            return "The queues are NOT drained."
-        left = counted(len(orphans), "queue")
-        return (
-            f"All queues of peers are drained; {left} of no peer will never be."
-            if orphans
-            else "All queues are drained."
-        )
-    if drained:
-        return f"The queues of peer {peer} are drained; no other was looked at."
-    return f"The queues of peer {peer} are NOT drained."
+    of_peer = "" if peer is None else f" of peer {peer}"
+    if not drained:
+        return f"The queues{of_peer} are NOT drained."
+    if of_peer:
+        return f"The queues{of_peer} are drained; no other was looked at."
+    if orphans:
+        return f"All queues of peers are drained; {counted(len(orphans), 'queue')} of no peer will never be."
+    return "All queues are drained."
 
 
 def _queue(queue: dict[str, Any], now_ms: int) -> str:
     words = [queue["holder"] if queue["live"] else f"{queue['holder']} (dead, not claimed yet)"]
     if queue["recovered_from"]:
         words.append(f"recovered from {' then '.join(queue['recovered_from'])}")
-    wals = counted(len(queue["wals"]), "WAL")
-    left = "unknown bytes" if queue["left_bytes"] is None else counted(queue["left_bytes"], "byte")
-    words.append("drained" if queue["drained"] else f"{wals}, {left} left{_age(queue, now_ms)}")
+    words.append("drained" if queue["drained"] else _left(queue, len(queue["wals"]), now_ms))
     if queue["stuck"]:
         words.append("STUCK: its positions do not move")
     return ", ".join(words)
 
 
-def _amount(totals: dict[str, Any], now_ms: int) -> str:
-    left = "unknown bytes" if totals["left_bytes"] is None else counted(totals["left_bytes"], "byte")
-    refs = f", {counted(totals['hfile_refs'], 'bulk-loaded file')}" if totals["hfile_refs"] else ""
-    return f"{counted(totals['wals'], 'WAL')}, {left} left{refs}{_age(totals, now_ms)}"
-
-
-def _age(of: dict[str, Any], now_ms: int) -> str:
-    """Return the age of the oldest WAL that is needed: no unshipped entry is older."""
-    return "" if of["oldest_ms"] is None else f", oldest WAL opened {duration(max(0, now_ms - of['oldest_ms']))} ago"
+def _left(of: dict[str, Any], wals: int, now_ms: int, more: str = "") -> str:
+    """Return what is left of a queue or a peer, and the age of the oldest WAL: no unshipped entry is older."""
+    size = "unknown bytes" if of["left_bytes"] is None else counted(of["left_bytes"], "byte")
+    oldest_ms = of["oldest_ms"]
+    age = "" if oldest_ms is None else f", oldest WAL opened {duration(max(0, now_ms - oldest_ms))} ago"
+    return f"{counted(wals, 'WAL')}, {size} left{more}{age}"

@@ -5,30 +5,38 @@ from __future__ import annotations
 import dataclasses
 import re
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from status_tool.atomic import check_folder, check_targets, file_mode
+from status_tool.atomic import PUBLIC, check_folder, check_targets, file_mode
 from status_tool.cli.defaults import from_file
-from status_tool.cli.failures import failure_in_metrics
 from status_tool.cli.modes import check_options, given_of
-from status_tool.cli.options import cluster_named, print_notices, settings_of, show_as, sign_key_of
+from status_tool.cli.options import (
+    cluster_named,
+    parse_baseline,
+    parse_time,
+    print_notices,
+    settings_of,
+    show_as,
+    sign_key_of,
+    spark_settings_of,
+)
 from status_tool.cli.run_options import OPTIONS, Half, Mode, with_options
-from status_tool.cli.signals import loading
+from status_tool.cli.signals import loading, received
 from status_tool.cli.targets import refuse_overwriting
-from status_tool.cli.times import parse_baseline, parse_time
 from status_tool.clients.config import HdfsClient, Settings
 from status_tool.errors import ConfigurationError, StatusToolError, UsageError
 from status_tool.spark import jvm
-from status_tool.spark.settings import archived, is_asked_for, is_short, is_small, spark_settings_with, take_spark
+from status_tool.spark.launch import archived
+from status_tool.spark.settings import is_asked_for, is_short, is_small, spark_settings_with, take_spark
 from status_tool.status_file.signature import SignKey
 from status_tool.temporary import temporary_folder
 from status_tool.vocabulary.header import MASTER, SLAVE
-from status_tool.vocabulary.names import is_legacy_name, plain_name
+from status_tool.vocabulary.names import is_legacy_name, journal_path, plain_name
 from status_tool.vocabulary.scope import Baseline, Scope, TableFilter
 from status_tool.vocabulary.selection import LOCAL, PathMap, read_path_file, root_of, sides_of
 
@@ -195,6 +203,26 @@ def _metrics_of(one: SimpleNamespace) -> Path | None:
     return one.metrics if is_check else None
 
 
+@contextmanager
+def failure_in_metrics(metrics: Path | None, started_s: float) -> Iterator[None]:
+    """Record a failed check in its metrics, too; otherwise an older verdict would look current.
+
+    `started_s` is when it began, on the monotonic clock. The error goes on; one of writing the metrics does not count.
+    """
+    try:
+        yield
+    except Exception:
+        # A check that a signal has ended has not failed, just as where the signal ends the run by itself.
+        if metrics is not None and not received:
+            from status_tool.report.metrics import before, failure_metrics
+            from status_tool.report.summary import write_report
+
+            with suppress(StatusToolError):
+                took_s = time.monotonic() - started_s
+                write_report(metrics, failure_metrics(before(metrics), None, took_s), PUBLIC)
+        raise
+
+
 def fetch_published(asked: AskedRun, file: Path) -> Path:
     """Write the status file that `--published` means to `file`. Raises what `fetch_newest` raises."""
     with loading():
@@ -210,12 +238,12 @@ def _run(asked: AskedRun) -> int:
     one = asked.options
     _begin_early(asked)
     # Not before: these take most of a second to import, for which help and a wrong option need not wait.
-    with loading(jvm.kill):
+    with loading():
         from status_tool.cli.running import Output, check_file, dump, follow_master, show_plan, write_file
 
     show_as(quiet=one.quiet, verbose=one.verbose, log_file=one.log_file)
     if one.status_file is not None:
-        with loading(jvm.kill):
+        with loading():
             from status_tool.runs.plan import explain_check
 
             check = asked.check()
@@ -261,39 +289,32 @@ def asked_of(values: Mapping[str, Any]) -> AskedRun:
     refuse_overwriting({**values, "debug_dir": one.debug_dir or DEFAULT_DEBUG_DIR})
     _refuse(mode, one, given)
     lists = _lists({name: values[name] for name in ("differ", "missing", "unverifiable")}, one.as_json)
-    check_targets(one.output, one.report, one.metrics, one.repair_script, *lists.values())
+    journal = journal_path(one.output) if one.resume else None
+    check_targets(one.output, journal, one.report, one.metrics, one.repair_script, *lists.values())
     if one.debug and mode is not Mode.DUMP:
         check_folder(one.debug_dir or DEFAULT_DEBUG_DIR)
     file_mode(permissions_of(one.mode))
     # What is wrong with the command line has been told. Files that it names may go between two runs.
     with failure_in_metrics(_metrics_of(one), time.monotonic()):
-        return _with_files(mode, values, given, lists)
-
-
-def _with_files(
-    mode: Mode, values: Mapping[str, Any], given: frozenset[str], lists: dict[str, Path | None]
-) -> AskedRun:
-    """Return the request, with what the files say that the options name."""
-    one = SimpleNamespace(**values)
-    key = _key(one.sign_key, one.require_signature, one.output)
-    path_map, settings = PathMap.parse(one.map_path or ()), settings_of(values)
-    if mode is not Mode.OFFLINE:
-        # The left side is a path in the master's HDFS.
-        settings.refuse_elsewhere(sides_of(option)[1] for option in one.map_path or ())
-    return AskedRun(
-        mode,
-        one,
-        settings,
-        key,
-        parse_time(one.shutdown, "-s"),
-        _sample_s(one.sample),
-        _paths(one.paths, one.all_files),
-        spark_settings_of(one.spark_conf),
-        parse_baseline(one.since or (), TableFilter.of(one.table or (), one.namespace or ())),
-        path_map,
-        lists,
-        given,
-    )
+        key = sign_key_of(one.sign_key, required=one.require_signature)
+        path_map, settings = PathMap.parse(one.map_path or ()), settings_of(values)
+        if mode is not Mode.OFFLINE:
+            # The left side is a path in the master's HDFS.
+            settings.refuse_elsewhere(sides_of(option)[1] for option in one.map_path or ())
+        return AskedRun(
+            mode,
+            one,
+            settings,
+            key,
+            parse_time(one.shutdown, "-s"),
+            _sample_s(one.sample),
+            _paths(one.paths, one.all_files),
+            spark_settings_of(one.spark_conf),
+            parse_baseline(one.since or (), TableFilter.of(one.table or (), one.namespace or ())),
+            path_map,
+            lists,
+            given,
+        )
 
 
 def _refuse(mode: Mode, one: SimpleNamespace, given: frozenset[str]) -> None:
@@ -329,6 +350,8 @@ def _refuse(mode: Mode, one: SimpleNamespace, given: frozenset[str]) -> None:
         )
     if one.rows is not None and is_legacy:
         raise UsageError("--rows does not go with -o FILE.json: the original tool's format holds no row digests")
+    if one.sign_key is not None and is_legacy:
+        raise UsageError("the original's JSON cannot be signed: give -o a name that does not end in .json")
 
 
 def _begin_early(asked: AskedRun) -> None:
@@ -339,7 +362,7 @@ def _begin_early(asked: AskedRun) -> None:
     take_spark()
     if one.status_file.is_file() and not one.explain and may_need_spark(asked):
         # An error here comes again where the JVM is needed, and is told there.
-        with loading(jvm.kill), suppress(StatusToolError, OSError):
+        with loading(), suppress(StatusToolError, OSError):
             wanted = spark_settings_with(one.spark_master, dict(asked.spark_conf), is_short(one.status_file))
             jvm.begin(archived(wanted)[0])
 
@@ -392,12 +415,6 @@ def _paths(file: Path | None, all_files: bool) -> tuple[str, ...]:
         raise ConfigurationError(f"-f {file} is not UTF-8 text") from None
 
 
-def _key(path: Path | None, required: bool, output: Path | None) -> SignKey | None:
-    if path is not None and output is not None and is_legacy_name(output):
-        raise UsageError("the original's JSON cannot be signed: give -o a name that does not end in .json")
-    return sign_key_of(path, required=required)
-
-
 def permissions_of(text: str | None) -> int | None:
     """Return the permissions of `--file-mode`: octal, with read and write for the owner, no special bit.
 
@@ -410,24 +427,3 @@ def permissions_of(text: str | None) -> int | None:
             f"--file-mode {text!r}: expected three octal digits, as 640, that let the owner read and write"
         )
     return int(text, 8)
-
-
-def spark_settings_of(pairs: list[str] | None) -> tuple[tuple[str, str], ...]:
-    """Return the settings of `--spark-conf`. Raises `UsageError`."""
-    settings = []
-    for pair in pairs or ():
-        key, equals, value = pair.partition("=")
-        if not equals or not key.strip():
-            raise UsageError(f"--spark-conf {pair!r}: expected K=V")
-        settings.append((key.strip(), value.strip()))
-    return tuple(settings)
-
-
-def streams_of(one: SimpleNamespace) -> Scope:
-    """Return the scope of a command about streams alone, by the options that narrow `run -i` to what counts."""
-    tables = TableFilter.of(one.table or (), one.namespace or ())
-    return Scope(
-        *(tables.tables, tables.namespaces, parse_baseline(one.since or (), tables), one.peer),
-        check_hdfs=False,
-        accepted_drift=frozenset(map(plain_name, one.accept_drift or ())),
-    )

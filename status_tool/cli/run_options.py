@@ -42,6 +42,9 @@ class Mode(StrEnum):
     DUMP = "-d alone"
 
 
+_ALL = frozenset(Mode)
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """An option of `run`."""
@@ -56,7 +59,7 @@ class Option:
     min: float | None = None
     max: float | None = None
     _: KW_ONLY
-    modes: frozenset[Mode] = frozenset()
+    modes: frozenset[Mode] = _ALL
     """Where it is obeyed."""
     half: str | None = None
     """The half without which it would have no effect."""
@@ -88,7 +91,6 @@ class Option:
         return False if self.type is bool else None
 
 
-_ALL = frozenset(Mode)
 WRITES = frozenset({Mode.MASTER, Mode.SLAVE})
 CHECKS = frozenset({Mode.LIVE, Mode.OFFLINE, Mode.FOLLOW})
 CLUSTER = frozenset(Mode) - {Mode.OFFLINE}
@@ -102,7 +104,8 @@ _DIGESTS = "-m -o FILE records digests of rows, -i FILE compares a live slave's 
 _FOR_MASTER = "it checks: for the master's side give --master-conf"
 _DUMPED = "each round would write over it: `run -i FILE -d` dumps one"
 _UNQUERIED = f"{_OFFLINE}: no cluster is queried"
-_REPORTS = "it reports the outcome of a check: it goes with -i FILE"
+_REPORTS = "it reports the outcome of a check"
+_LISTS = "it lists what a check finds"
 _LINES = "it prints one line a round and no progress"
 
 IDENTITY = ("cacert", "cert", "principal", "keytab")
@@ -114,76 +117,79 @@ SIGNED = {
 """Words of these options for a command that reads status files and writes none."""
 
 
-def _endpoint(kind: Any, flag: str, metavar: str, words: str, half: str | None = None) -> Option:
+def _hbase(kind: Any, flag: str, words: str, metavar: str | None = None, **more: Any) -> Option:
+    """Return an option about streams, which a FILE of the original tool does not have."""
+    return Option(kind, flag, words, metavar, half="hbase", needs_streams=True, **more)
+
+
+def _hdfs(kind: Any, flag: str, words: str, metavar: str | None = None, **more: Any) -> Option:
+    """Return an option about files."""
+    return Option(kind, flag, words, metavar, half="hdfs", **more)
+
+
+def _endpoint(kind: Any, flag: str, words: str, metavar: str, half: str | None = None) -> Option:
     """Return an option that says how a live cluster is reached."""
     return Option(kind, flag, words, metavar, modes=CLUSTER, half=half, why=_UNQUERIED, in_file=True)
 
 
-def _of_master(kind: Any, flag: str, metavar: str, words: str) -> Option:
+def _of_master(kind: Any, flag: str, words: str, metavar: str) -> Option:
     """Return an option that says how the master is reached."""
     words = f"With --follow or --rows: {words}"
     return Option(kind, flag, words, metavar, modes=_WITH_MASTER, why=READS_MASTER, in_file=True)
 
 
-def _spark(kind: Any, flag: str, metavar: str, words: str) -> Option:
+def _spark(kind: Any, flag: str, words: str, metavar: str) -> Option:
     """Return an option for Spark."""
     return Option(kind, flag, words, metavar, modes=CHECKS, why="only a check uses Spark", in_file=True)
 
 
-def _list(flag: str, words: str) -> Option:
-    """Return an option for a complete list of what a check finds."""
-    return Option(Path, flag, words, "FILE", modes=CHECKS, why="it lists what a check finds: it goes with -i FILE")
+def _written(flag: str, words: str, metavar: str, why: str, **more: Any) -> Option:
+    """Return an option for a file with what a check finds."""
+    return Option(Path, flag, words, metavar, modes=CHECKS, why=f"{why}: it goes with -i FILE", **more)
 
 
 OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
     "What to do": {
         "master": Option(
-            bool,
-            "-m",
-            help="This is the master: with -o FILE, write its status.",
-            unwatched=_FOR_MASTER,
-            is_letter=True,
+            bool, "-m", "This is the master: with -o FILE, write its status.", unwatched=_FOR_MASTER, is_letter=True
         ),
         "output": Option(
-            Path, "-o", metavar="FILE", help="Write this side's status to FILE.", unwatched=_FOR_MASTER, is_letter=True
+            Path, "-o", "Write this side's status to FILE.", "FILE", unwatched=_FOR_MASTER, is_letter=True
         ),
-        "status_file": Option(
-            Path, "-i", metavar="FILE", help="Check the master's FILE against this slave.", is_letter=True
-        ),
+        "status_file": Option(Path, "-i", "Check the master's FILE against this slave.", "FILE", is_letter=True),
         "published": Option(
             str,
             "--published",
-            metavar="[=CLUSTER]",
-            help="With -i, instead of FILE: check the newest status that `publish` has sent, CLUSTER's if "
-            "several masters publish.",
+            "With -i, instead of FILE: check the newest status that `publish` has sent, CLUSTER's if several masters "
+            "publish.",
+            "[=CLUSTER]",
             is_letter=True,
         ),
         "slave_status": Option(
             Path,
             "--slave-status",
-            metavar="FILE2",
-            help="With -i: read the slave's side from FILE2; no cluster is needed.",
+            "With -i: read the slave's side from FILE2; no cluster is needed.",
+            "FILE2",
             is_letter=True,
         ),
         "follow": Option(
             bool,
             "--follow",
-            help="With -i: read the master again in each round, until complete, --wait is over, or Ctrl-C.",
+            "With -i: read the master again in each round, until complete, --wait is over, or Ctrl-C.",
             unwatched="give --master-conf without -i: the master is read anew in each round",
             is_letter=True,
         ),
         "debug": Option(
             bool,
             "-d",
-            help="Alone: dump this cluster's state. With -m or -i: also write debug dumps.",
-            modes=_ALL,
+            "Alone: dump this cluster's state. With -m or -i: also write debug dumps.",
             unwatched=_DUMPED,
         ),
         "debug_dir": Option(
             Path,
             "--debug-dir",
-            metavar="DIR",
-            help="Where -d writes (default status-tool-debug).",
+            "Where -d writes (default status-tool-debug).",
+            "DIR",
             modes=_ALL - {Mode.DUMP},
             needs="debug",
             why="that dump goes to stdout",
@@ -193,18 +199,17 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
         "explain": Option(
             bool,
             "--explain",
-            help="Only show what would be read, from where and how much.",
-            modes=_ALL,
+            "Only show what would be read, from where and how much.",
             unwatched="it has no plan of its own: `run -i FILE --explain` shows that of one round",
         ),
         "wait": Option(
             float,
             "--wait",
-            metavar="SECONDS",
+            "With -m (default 60): how long to wait for every region server to flush. With -i (default 0): how long "
+            "to check again until complete.",
+            "SECONDS",
             min=0,
             max=MOST,
-            help="With -m (default 60): how long to wait for every region server to flush. With -i (default 0): "
-            "how long to check again until complete.",
             modes=CLUSTER,
             why=f"{_OFFLINE}: nothing can change",
             in_file=True,
@@ -214,225 +219,169 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
         "shutdown": Option(
             str,
             "-s",
-            metavar="TIME",
-            help="Shutdown time (epoch ms or ISO 8601) instead of the recorded one.",
+            "Shutdown time (epoch ms or ISO 8601) instead of the recorded one.",
+            "TIME",
             modes=_ALL - {Mode.SLAVE, Mode.FOLLOW, Mode.DUMP},
             why="no shutdown time counts there",
         ),
-        "only": Option(Half, "--only", help="Check one half only.", modes=_ALL),
-        "peer": Option(
+        "only": Option(Half, "--only", "Check one half only."),
+        "peer": _hbase(
             str,
             "--peer",
-            metavar="ID",
-            help="The master's replication peer to check.",
+            "The master's replication peer to check.",
+            "ID",
             modes=CHECKS | {Mode.MASTER},
-            half="hbase",
             why=_CHECK_ONLY,
-            needs_streams=True,
             in_file=True,
         ),
-        "ignore_later_writes": Option(
+        "ignore_later_writes": _hbase(
             bool,
             "--ignore-later-writes",
-            help="With -i: accept writes after a recorded shutdown time.",
+            "With -i: accept writes after a recorded shutdown time.",
             modes=CHECKS - {Mode.FOLLOW},
-            half="hbase",
             why=f"{_CHECK_ONLY} of FILE as it is",
-            needs_streams=True,
         ),
     },
     "HBase": {
-        "table": Option(
-            list[str],
-            "--table",
-            metavar="NS:TABLE",
-            help="Only this table (repeatable).",
-            modes=_ALL,
-            half="hbase",
-            needs_streams=True,
-        ),
-        "namespace": Option(
-            list[str],
-            "--namespace",
-            metavar="NS",
-            help="Only this namespace (repeatable).",
-            modes=_ALL,
-            half="hbase",
-            needs_streams=True,
-        ),
-        "since": Option(
+        "table": _hbase(list[str], "--table", "Only this table (repeatable).", "NS:TABLE"),
+        "namespace": _hbase(list[str], "--namespace", "Only this namespace (repeatable).", "NS"),
+        "since": _hbase(
             list[str],
             "--since",
-            metavar="[TABLE=]TIME",
-            help="Accept as baseline what was written up to this time (epoch ms or ISO 8601), in one "
-            "table (repeatable) or everywhere.",
+            "Accept as baseline what was written up to this time (epoch ms or ISO 8601), in one table (repeatable) or "
+            "everywhere.",
+            "[TABLE=]TIME",
             modes=CHECKS,
-            half="hbase",
             why=_CHECK_ONLY,
-            needs_streams=True,
         ),
-        "witness": Option(
+        "witness": _hbase(
             list[str],
             "--witness",
-            metavar="HOST:PORT|DIR",
-            help="With -m: read streams from a running witness, or from its folder (repeatable: all of its peer), "
-            "instead of from the master's trackers, or beside them where there are any.",
+            "With -m: read streams from a running witness, or from its folder (repeatable: all of its peer), instead "
+            "of from the master's trackers, or beside them where there are any.",
+            "HOST:PORT|DIR",
             modes=frozenset({Mode.MASTER}),
-            half="hbase",
             why="only the master's streams come from a witness",
             unwatched="watch checks FILE, which `run -m --witness` writes",
         ),
-        "drained": Option(
+        "drained": _hbase(
             bool,
             "--drained",
-            help="With -m: wait, for at most --wait, until the queues of crashed servers are drained.",
+            "With -m: wait, for at most --wait, until the queues of crashed servers are drained.",
             modes=frozenset({Mode.MASTER}),
-            half="hbase",
             why="it waits for the master's queues",
             unwatched="the next round reads the queues again",
         ),
-        "rows": Option(
+        "rows": _hbase(
             str,
             "--rows",
-            metavar="[=all]",
-            help="Have region servers digest the rows of tables that streams leave in doubt (with --rows=all: of "
-            "every table). With -m: into FILE. With -i: compare them with FILE's, or with the master's if it is named.",
+            "Have region servers digest the rows of tables that streams leave in doubt (with --rows=all: of every "
+            "table). With -m: into FILE. With -i: compare them with FILE's, or with the master's if it is named.",
+            "[=all]",
             modes=frozenset({Mode.LIVE, Mode.MASTER}),
-            half="hbase",
             why=_DIGESTS,
-            needs_streams=True,
-            unwatched="a service would read the rows of both clusters again and again: `run -i FILE --rows` "
-            "does it once",
+            unwatched="a service would read the rows of both clusters again and again: `run -i FILE --rows` does it "
+            "once",
         ),
-        "sample": Option(
+        "sample": _hbase(
             str,
             "--sample",
-            metavar="SECONDS|off",
-            help="How long region servers may digest random samples of rows (default 5), beside everything else. "
-            "With -m: into FILE. With -i: compare them with FILE's.",
+            "How long region servers may digest random samples of rows (default 5), beside everything else. With -m: "
+            "into FILE. With -i: compare them with FILE's.",
+            "SECONDS|off",
             modes=frozenset({Mode.LIVE, Mode.MASTER}),
-            half="hbase",
             why=_SAMPLES,
-            needs_streams=True,
         ),
-        "forget": Option(
+        "forget": _hbase(
             list[str],
             "--forget",
-            metavar="TABLE",
-            help="With -i: forget what --since or --rows has recorded of the table on this slave (repeatable). "
-            "With --since TABLE=TIME: then accept its past anew, including what has happened to it on the slave.",
+            "With -i: forget what --since or --rows has recorded of the table on this slave (repeatable). With "
+            "--since TABLE=TIME: then accept its past anew, including what has happened to it on the slave.",
+            "TABLE",
             modes=_WITH_MASTER,
-            half="hbase",
             why="-i FILE records acceptances on a live slave",
-            needs_streams=True,
             unwatched="each round would forget what the one before has recorded: `run -i FILE --forget` does it once",
         ),
-        "accept_drift": Option(
+        "accept_drift": _hbase(
             list[str],
             "--accept-drift",
-            metavar="NS:TABLE",
-            help="Accept that the slave keeps less of this table, or that its own clients write to it (repeatable).",
+            "Accept that the slave keeps less of this table, or that its own clients write to it (repeatable).",
+            "NS:TABLE",
             modes=CHECKS,
-            half="hbase",
             why=_CHECK_ONLY,
-            needs_streams=True,
             in_file=True,
         ),
     },
     "HDFS files": {
-        "paths": Option(
-            Path,
-            "-f",
-            metavar="FILE",
-            help="HDFS paths to check, one per line, # comments.",
-            modes=_ALL,
-            half="hdfs",
-            in_file=True,
-        ),
-        "all_files": Option(
+        "paths": _hdfs(Path, "-f", "HDFS paths to check, one per line, # comments.", "FILE", in_file=True),
+        "all_files": _hdfs(
             bool,
             "--all-files",
-            help="With -m: all of HDFS, whatever paths are configured.",
+            "With -m: all of HDFS, whatever paths are configured.",
             modes=frozenset({Mode.MASTER}),
-            half="hdfs",
             why="only -m asks for paths or for this",
         ),
-        "deep": Option(
+        "deep": _hdfs(
             str,
             "--deep",
-            metavar="[=all]",
-            help="Compare content by CRC32C. With -m: read every file. With -i: read files of which the layout "
-            "differs, with --deep=all every file.",
+            "Compare content by CRC32C. With -m: read every file. With -i: read files of which the layout differs, "
+            "with --deep=all every file.",
+            "[=all]",
             modes=CLUSTER,
-            half="hdfs",
             why=f"{_OFFLINE}: what CRC32C they hold is compared anyway",
             needs_streams=True,
         ),
-        "rate": Option(
+        "rate": _hdfs(
             float,
             "--rate",
-            metavar="N",
+            "At most N NameNode requests a second.",
+            "N",
             min=0.1,
             max=MOST,
-            help="At most N NameNode requests a second.",
             modes=CLUSTER,
-            half="hdfs",
             why=f"{_OFFLINE}: no NameNode is queried",
             in_file=True,
         ),
-        "hdfs_client": Option(
+        "hdfs_client": _hdfs(
             HdfsClient,
             "--hdfs-client",
-            help="How to read files: by Hadoop's own client (native), over WebHDFS, or (auto, the default) by "
-            "the former if RPC addresses are known and there are many files.",
+            "How to read files: by Hadoop's own client (native), over WebHDFS, or (auto, the default) by the former "
+            "if RPC addresses are known and there are many files.",
             modes=CLUSTER,
-            half="hdfs",
             why=f"{_OFFLINE}: no NameNode is queried",
             in_file=True,
         ),
-        "resume": Option(
+        "resume": _hdfs(
             bool,
             "--resume",
-            help="With -o: use the checksums of a run that was interrupted.",
+            "With -o: use the checksums of a run that was interrupted.",
             modes=WRITES,
-            half="hdfs",
             why="it continues a FILE that was being written",
             unwatched="the next round reads what this one could not",
         ),
-        "exclude": Option(
-            list[str],
-            "--exclude",
-            metavar="GLOB",
-            help="Files and folders to exclude (repeatable).",
-            modes=_ALL,
-            half="hdfs",
-            in_file=True,
-        ),
-        "map_path": Option(
+        "exclude": _hdfs(list[str], "--exclude", "Files and folders to exclude (repeatable).", "GLOB", in_file=True),
+        "map_path": _hdfs(
             list[str],
             "--map-path",
-            metavar="MASTER=SLAVE",
-            help="Compare a tree with one that has another path on the slave.",
+            "Compare a tree with one that has another path on the slave.",
+            "MASTER=SLAVE",
             modes=CHECKS,
-            half="hdfs",
             why="it goes with -i FILE",
             in_file=True,
         ),
-        "strict_extra": Option(
+        "strict_extra": _hdfs(
             bool,
             "--strict-extra",
-            help="Files that exist only on the slave are a failure.",
+            "Files that exist only on the slave are a failure.",
             modes=CHECKS,
-            half="hdfs",
             why=_CHECK_ONLY,
         ),
-        "layout": Option(
+        "layout": _hdfs(
             str,
             "--layout",
-            metavar="BLOCK[:CHUNK[:CRC]]",
-            help="HDFS layout for the checksums of file:// roots.",
+            "HDFS layout for the checksums of file:// roots.",
+            "BLOCK[:CHUNK[:CRC]]",
             modes=CLUSTER,
-            half="hdfs",
             why=f"{_OFFLINE}: no local file is read",
         ),
     },
@@ -440,89 +389,76 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
         "conf_dir": Option(
             list[Path],
             "--conf-dir",
-            metavar="DIR",
-            help="Folder with hbase-site.xml, hdfs-site.xml, core-site.xml (repeatable; then $HBASE_CONF_DIR, "
+            "Folder with hbase-site.xml, hdfs-site.xml, core-site.xml (repeatable; then $HBASE_CONF_DIR, "
             "$HADOOP_CONF_DIR).",
-            modes=_ALL,
+            "DIR",
             in_file=True,
         ),
-        "thrift": _endpoint(str, "--thrift", "HOST:PORT", "HBase Thrift (1) server.", half="hbase"),
-        "webhdfs": _endpoint(list[str], "--webhdfs", "URL", "NameNode, http://HOST:PORT (repeatable)."),
-        "zookeeper": _endpoint(str, "--zookeeper", "HOST:PORT[,…]/ZNODE", "ZooKeeper and HBase's znode."),
-        "cacert": _endpoint(Path, "--cacert", "FILE", "CA certificates (PEM) to verify servers by."),
+        "thrift": _endpoint(str, "--thrift", "HBase Thrift (1) server.", "HOST:PORT", half="hbase"),
+        "webhdfs": _endpoint(list[str], "--webhdfs", "NameNode, http://HOST:PORT (repeatable).", "URL"),
+        "zookeeper": _endpoint(str, "--zookeeper", "ZooKeeper and HBase's znode.", "HOST:PORT[,…]/ZNODE"),
+        "cacert": _endpoint(Path, "--cacert", "CA certificates (PEM) to verify servers by.", "FILE"),
         "cert": _endpoint(
-            Path, "--cert", "FILE", "This client's certificate and key (PEM), for servers that ask for one."
+            Path, "--cert", "This client's certificate and key (PEM), for servers that ask for one.", "FILE"
         ),
         "principal": _endpoint(
-            str, "--principal", "NAME", "Kerberos: the principal whose ticket, or key in --keytab, to use."
+            str, "--principal", "Kerberos: the principal whose ticket, or key in --keytab, to use.", "NAME"
         ),
         "keytab": _endpoint(
-            Path, "--keytab", "FILE", "Kerberos: log in with the key in FILE, and again before tickets expire."
+            Path, "--keytab", "Kerberos: log in with the key in FILE, and again before tickets expire.", "FILE"
         ),
     },
     "The master, with --follow or --rows": {
-        "master_conf": _of_master(list[Path], "--master-conf", "DIR", "the master's site files (repeatable)."),
-        "master_thrift": _of_master(str, "--master-thrift", "HOST:PORT", "the master's Thrift server."),
+        "master_conf": _of_master(list[Path], "--master-conf", "the master's site files (repeatable).", "DIR"),
+        "master_thrift": _of_master(str, "--master-thrift", "the master's Thrift server.", "HOST:PORT"),
         "master_zookeeper": _of_master(
             str,
             "--master-zookeeper",
-            "HOST:PORT[,…]/ZNODE",
             "the master's ZooKeeper; alone --follow shows the queues only.",
+            "HOST:PORT[,…]/ZNODE",
         ),
     },
     "Spark": {
-        "spark_master": _spark(str, "--spark-master", "URL", "Default local[*]; spark-submit has its own --master."),
-        "spark_conf": _spark(list[str], "--spark-conf", "K=V", "Spark setting (repeatable)."),
+        "spark_master": _spark(str, "--spark-master", "Default local[*]; spark-submit has its own --master.", "URL"),
+        "spark_conf": _spark(list[str], "--spark-conf", "Spark setting (repeatable).", "K=V"),
     },
     "Results": {
         "as_json": Option(
             bool,
             "--json",
-            help="One JSON document on stdout, nothing else there.",
+            "One JSON document on stdout, nothing else there.",
             modes=_ALL - {Mode.DUMP},
             why="that dump is JSON lines already",
         ),
         "max_problems": Option(
             int,
             "--max-problems",
-            metavar="N",
+            "How many problems to list (default 100).",
+            "N",
             min=0,
             max=MOST_PROBLEMS,
-            help="How many problems to list (default 100).",
             modes=CHECKS,
             why=_CHECK_ONLY,
             in_file=True,
         ),
-        "report": Option(
-            Path, "--report", metavar="FILE.html", help="Also write an HTML report.", modes=CHECKS, why=_REPORTS
-        ),
-        "metrics": Option(
-            Path,
-            "--metrics",
-            metavar="FILE.prom",
-            help="Also write a Prometheus textfile.",
-            modes=CHECKS,
-            why=_REPORTS,
-            in_file=True,
-        ),
-        "repair_script": Option(
-            Path,
+        "report": _written("--report", "Also write an HTML report.", "FILE.html", _REPORTS),
+        "metrics": _written("--metrics", "Also write a Prometheus textfile.", "FILE.prom", _REPORTS, in_file=True),
+        "repair_script": _written(
             "--repair-script",
-            metavar="FILE.sh",
-            help="Also write the repairs, one per table, as a script.",
-            modes=CHECKS,
-            why="it repairs what a check finds: it goes with -i FILE",
+            "Also write the repairs, one per table, as a script.",
+            "FILE.sh",
+            "it repairs what a check finds",
         ),
-        "differ": _list("--differ", "List everything that differs; - is stdout, .txt lists paths."),
-        "missing": _list("--missing", "List everything that is missing, in whole or in part."),
-        "unverifiable": _list("--unverifiable", "List everything that could not be verified."),
+        "differ": _written("--differ", "List everything that differs; - is stdout, .txt lists paths.", "FILE", _LISTS),
+        "missing": _written("--missing", "List everything that is missing, in whole or in part.", "FILE", _LISTS),
+        "unverifiable": _written("--unverifiable", "List everything that could not be verified.", "FILE", _LISTS),
     },
     "Status files": {
         "sign_key": Option(
             Path,
             "--sign-key",
-            metavar="FILE",
-            help="With -o: sign with the key in FILE; with -i: accept only files signed with it.",
+            "With -o: sign with the key in FILE; with -i: accept only files signed with it.",
+            "FILE",
             modes=CHECKS | WRITES,
             why="it goes with -o FILE or -i FILE: nothing is signed there",
             in_file=True,
@@ -530,7 +466,7 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
         "require_signature": Option(
             bool,
             "--require-signature",
-            help="With -i: require --sign-key, which already implies it.",
+            "With -i: require --sign-key, which already implies it.",
             modes=CHECKS,
             why="it goes with -i FILE",
             in_file=True,
@@ -538,9 +474,8 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
         "mode": Option(
             str,
             "--file-mode",
-            metavar="OCTAL",
-            help="Permissions of written files (default 600, of metrics 644 less the umask; a replaced "
-            "file keeps its own).",
+            "Permissions of written files (default 600, of metrics 644 less the umask; a replaced file keeps its own).",
+            "OCTAL",
             modes=CHECKS | WRITES,
             why="no file is written there",
             in_file=True,
@@ -550,20 +485,16 @@ OPTION_GROUPS: Mapping[str, Mapping[str, Option]] = {
         "quiet": Option(
             bool,
             "-q",
+            "Show no progress, and only the verdict of a check.",
             name="--quiet",
-            help="Show no progress, and only the verdict of a check.",
-            modes=_ALL,
             unwatched=_LINES,
         ),
-        "verbose": Option(
-            bool, "-v", name="--verbose", help="Keep a line for each step.", modes=_ALL, unwatched=_LINES
-        ),
+        "verbose": Option(bool, "-v", "Keep a line for each step.", name="--verbose", unwatched=_LINES),
         "log_file": Option(
             Path,
             "--log-file",
-            metavar="FILE",
-            help="Also append progress to FILE, with times.",
-            modes=_ALL,
+            "Also append progress to FILE, with times.",
+            "FILE",
             unwatched=f"{_LINES}: redirect it",
         ),
     },
@@ -583,7 +514,9 @@ def with_options(*names: str, **words: str) -> Callable[[Command], Command]:
     A parameter of the function may have the name of one: then the option is declared here and typed there.
     """
     taken = {*names, *words} or set(DECLARED)
-    options = {name: _described(option, words.get(name)) for name, option in DECLARED.items() if name in taken}
+    options = {
+        name: replace(option, help=words.get(name, option.help)) for name, option in DECLARED.items() if name in taken
+    }
 
     def decorate(command: Command) -> Command:
         own = [
@@ -600,7 +533,3 @@ def with_options(*names: str, **words: str) -> Callable[[Command], Command]:
         return command
 
     return decorate
-
-
-def _described(option: Option, words: str | None) -> Option:
-    return option if words is None else replace(option, help=words)

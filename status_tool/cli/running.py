@@ -19,13 +19,13 @@ from status_tool.clients.config import Settings
 from status_tool.errors import OutputError
 from status_tool.gather.snapshot import Request
 from status_tool.printable import iso, safe
-from status_tool.report.json_report import JsonReporter
-from status_tool.report.metrics import MetricsReporter, before
-from status_tool.report.page import HtmlReporter
+from status_tool.report.json_report import json_report
+from status_tool.report.metrics import before, check_metrics
+from status_tool.report.page import html_report
 from status_tool.report.progress import make_progress
-from status_tool.report.reporter import write_report
-from status_tool.report.script import ScriptReporter
-from status_tool.report.text import TextReporter
+from status_tool.report.script import repair_script
+from status_tool.report.summary import write_report
+from status_tool.report.text import text_report
 from status_tool.runs.write import Written, dump_file, dump_live, unasked, write_side
 from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.outcome import Moment, Outcome
@@ -53,7 +53,7 @@ def checked(settings: Settings, check: Check) -> Outcome:
     """Return the outcome of `run -i`, with progress on stderr. Raises what the check raises."""
     # Here and below: only a check needs Spark, which has been loaded with `Check`.
     from status_tool.runs.file_check import check_live, check_offline
-    from status_tool.spark.stages import stages_shown
+    from status_tool.spark.session import stages_shown
 
     with make_progress() as progress, stages_shown(progress.phase):
         say = progress.step
@@ -78,10 +78,10 @@ def _write_outcome(outcome: Outcome, output: Output) -> int:
     # A report that cannot be written is an error: with --json that is the one document on stdout.
     if output.as_json:
         write_reports(outcome, output)
-        JsonReporter().write(outcome, sys.stdout)
+        sys.stdout.writelines(json_report(outcome))
     else:
         script = None if output.repair_script is None else str(output.repair_script)
-        TextReporter(script, quiet=output.quiet).write(outcome, sys.stdout)
+        sys.stdout.writelines(text_report(outcome, script, quiet=output.quiet))
     sys.stdout.flush()
     # A reader of text has the verdict by now, whatever becomes of the reports.
     if not output.as_json:
@@ -95,13 +95,13 @@ def write_reports(outcome: Outcome, output: Output, history: Sequence[Moment] = 
     Raises `OutputError`, also for a dump that failed before.
     """
     if output.report is not None:
-        write_report(HtmlReporter(history=history), outcome, output.report)
+        write_report(output.report, html_report(outcome, history=history))
     if output.metrics is not None:
         took = time.monotonic() - output.started_s
-        metrics = MetricsReporter(None, took, before(output.metrics), output.points)
-        write_report(metrics, outcome, output.metrics, PUBLIC)
+        metrics = check_metrics(outcome, None, took, before(output.metrics), output.points)
+        write_report(output.metrics, metrics, PUBLIC)
     if output.repair_script is not None:
-        write_report(ScriptReporter(output.repair_script.name), outcome, output.repair_script)
+        write_report(output.repair_script, repair_script(outcome, output.repair_script.name))
     # Only now: the verdict holds although the dump failed, so its files are written first.
     if outcome.undumped:
         raise OutputError(f"{outcome.undumped}; the verdict is: {outcome.verdict}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from status_tool.atomic import AtomicFile
+from status_tool.cli.defaults import is_given
 from status_tool.cli.options import cluster_named, on_cluster
 from status_tool.cli.run_options import with_options
 from status_tool.cli.witness import register_endpoint
@@ -17,7 +18,7 @@ from status_tool.clients.config import STATE_NAME_KEY, STATE_NAMESPACE_KEY, Sett
 from status_tool.clients.java import JAR, jar
 from status_tool.clients.sitefiles import SiteConfig
 from status_tool.errors import EXIT_UNVERIFIABLE, UsageError
-from status_tool.printable import safe
+from status_tool.printable import counted, safe
 
 if TYPE_CHECKING:
     from status_tool.gather.installation import Checked
@@ -108,7 +109,10 @@ def _found(site: SiteConfig, wanted: dict[str, str]) -> str:
 @with_options(master_zookeeper="With --witness: whose peers are looked at.")
 def setup(
     settings: Settings,
-    create: Annotated[bool, typer.Option("--create/--no-create", help="Create the state table if missing.")] = True,
+    context: typer.Context,
+    create: Annotated[
+        bool | None, typer.Option("--create/--no-create", help="Create the state table if missing (default).")
+    ] = None,
     check: Annotated[
         bool,
         typer.Option(
@@ -134,20 +138,20 @@ def setup(
     2 error, 3 something is to be mended.
     """
     if jar_to is not None:
-        if check:
-            raise UsageError("--jar-to only puts the jar into a folder: leave --check out")
-        if witness_znode is not None or master_zookeeper is not None:
-            option = "--master-zookeeper" if witness_znode is None else "--witness"
-            raise UsageError(f"--jar-to only puts the jar into a folder: leave {option} out")
+        for parameter in context.command.params:
+            if is_given(context, str(parameter.name)) and parameter.name != "jar_to":
+                raise UsageError(f"--jar-to only puts the jar into a folder: leave {parameter.opts[0]} out")
         typer.echo(f"Wrote {safe(str(_put_jar(jar_to)))}: copy it into HBase's lib folder on every region server")
         return 0
     if witness_znode is not None and not check:
         raise UsageError("--witness only looks: give --check, too")
     if master_zookeeper is not None and witness_znode is None:
         raise UsageError("--master-zookeeper goes with --check --witness ZKHOST:PORT/ZNODE")
+    if check and create:
+        raise UsageError("--check changes nothing: leave it out, or --create")
     if not check:
         typer.echo(steps(settings.site, settings.state_table))
-        if create:
+        if create is not False:
             typer.echo(_create(settings))
     from status_tool.gather.installation import inspect
 
@@ -165,9 +169,8 @@ def _witness_checks(settings: Settings, znode: str, master_zookeeper: str | None
     # As the peer's, whose ZooKeeper HBase asks by the cluster's own settings.
     as_peer = parse_cluster_key(witness.cluster_key, settings.zookeeper())
     assert as_peer is not None
-    master = None
-    if master_zookeeper is not None:
-        master = cluster_named((), settings.trust, zookeeper=master_zookeeper)
+    named = master_zookeeper is not None
+    master = cluster_named((), settings.trust, zookeeper=master_zookeeper) if named else None
     return list(inspect_witness(settings, as_peer, master))
 
 
@@ -182,7 +185,11 @@ def doctor(settings: Settings) -> int:
 
 def _tell(checks: Sequence[Checked], last: str) -> int:
     """Print what was looked at, and the last line; returns the exit code."""
-    typer.echo("\n".join(safe(line) for line in (*(line for one in checks for line in _lines(one)), last)))
+    for one in checks:
+        typer.echo(safe(f"{'MEND' if one.mend else 'ok  '}  {one.what}"))
+        if one.mend:
+            typer.echo(safe(f"      {one.mend}"))
+    typer.echo(safe(last))
     return EXIT_UNVERIFIABLE if any(one.mend for one in checks) else 0
 
 
@@ -191,15 +198,9 @@ def next_step(checks: Sequence[Checked]) -> str:
     return next((f"Next: {one.mend}" for one in checks if one.mend is not None), "ready")
 
 
-def _lines(one: Checked) -> list[str]:
-    if one.mend is None:
-        return [f"ok    {one.what}"]
-    return [f"MEND  {one.what}", f"      {one.mend}"]
-
-
 def _summary(checks: Sequence[Checked]) -> str:
     number = sum(one.mend is not None for one in checks)
-    return f"{number} thing{'' if number == 1 else 's'} to mend." if number else "All is well."
+    return f"{counted(number, 'thing')} to mend." if number else "All is well."
 
 
 def _put_jar(folder: Path) -> Path:

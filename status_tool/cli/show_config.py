@@ -72,13 +72,11 @@ def _resolved(resolve: Callable[[], object]) -> dict[str, str | None]:
 
 def _lines(where: str, document: dict[str, Any]) -> list[str]:
     lines = [f"Options file: {where}"]
-    lines += [f"  {one['option']} = {_text(one['value'])}   ({one['from']})" for one in document["options"]]
+    for one in document["options"]:
+        value = ", ".join(one["value"]) if isinstance(one["value"], list) else one["value"]
+        lines.append(f"  {one['option']} = {value}   ({one['from']})")
     lines.append(f"Site files in: {', '.join(document['site_folders']) or 'no folder'}")
     for one in document["endpoints"]:
         known = f"{one['value']}   ({one['from']})" if one["problem"] is None else f"not known: {one['problem']}"
         lines.append(f"  {one['endpoint']}: {known}")
     return lines
-
-
-def _text(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from status_tool.cli.defaults import ConfiguredCommand
-from status_tool.cli.options import on_cluster
+from status_tool.cli.commands import CarefulGroup, ConfiguredCommand
+from status_tool.cli.options import on_cluster, parse_time
 from status_tool.cli.run_options import with_options
-from status_tool.cli.times import parse_time
 from status_tool.clients.config import Settings
 from status_tool.errors import UsageError
 from status_tool.printable import iso
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from status_tool.sources.state_table import StateTable
 
 shutdown_time = typer.Typer(
+    cls=CarefulGroup,
     help="Record, show or clear when the application stopped writing on this master.",
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,

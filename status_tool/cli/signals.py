@@ -30,8 +30,6 @@ received: list[int] = []
 complaints: list[str] = []
 """The error that ended the running command line, once it has been told."""
 
-_started: Callable[[], object] | None = None
-"""Ends what has been started while modules are loaded."""
 _last_words: Callable[[], object] | None = None
 
 
@@ -68,17 +66,14 @@ def _heeded() -> Iterator[signal.Signals]:
 
 
 @contextmanager
-def loading(started: Callable[[], object] | None = None) -> Iterator[None]:
+def loading() -> Iterator[None]:
     """Make a signal end the process at once while modules are imported: that takes long, and nothing has begun yet.
 
-    `started` ends what has begun to start beside it, without waiting for it. Where another program has called `main`,
-    its own handlers stay.
+    Spark's JVM, which may start beside them, ends, too. Where another program has called `main`, its own handlers stay.
     """
-    global _started
     if not _are_handled():
         yield
         return
-    _started = started
     # A half-imported module may swallow an exception, or show it as a traceback.
     end_at_once()
     # The collector takes a tenth of the time of the imports, and finds nothing.
@@ -88,7 +83,6 @@ def loading(started: Callable[[], object] | None = None) -> Iterator[None]:
     finally:
         gc.enable()
         handle_signals()
-        _started = None
 
 
 def end_soon(last_words: Callable[[], object]) -> None:
@@ -183,8 +177,9 @@ def _end_late(_number: int, _frame: FrameType | None) -> None:
 def _end(number: int, _frame: FrameType | None) -> None:
     # Whatever fails here, the process has to end.
     with suppress(Exception):
-        if _started is not None:
-            _started()
+        # Not imported here, as that takes time: where it is not yet, it has begun nothing.
+        if (jvm := sys.modules.get("status_tool.spark.jvm")) is not None:
+            jvm.kill()
     _end_saying(INTERRUPTED, number)
 
 
@@ -192,7 +187,8 @@ def _end_saying(text: str, number: int) -> NoReturn:
     code = 128 + number
     # The signal may have hit a `print`, and Python's buffers refuse a reentrant call by a RuntimeError.
     os.write(sys.stderr.fileno(), f"status-tool: {text}\n".encode())
-    if "--json" in sys.argv:
+    # Nothing may follow a document that is out, or half of it.
+    if "--json" in sys.argv and not getattr(sys.stdout, "is_begun", False):
         os.write(sys.stdout.fileno(), error_document(text, code).encode() + b"\n")
     # `sys.exit` raises, and a half-imported module or a finalizer may swallow that.
     os._exit(code)

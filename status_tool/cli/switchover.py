@@ -12,6 +12,7 @@ import typer
 from status_tool.cli.named_clusters import ClusterOption, chosen_names, named_clusters
 from status_tool.cli.options import print_answer, trust_of
 from status_tool.cli.run_options import IDENTITY, with_options
+from status_tool.cli.targets import refuse_overwriting
 from status_tool.errors import ConfigurationError, UsageError
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ def switchover(
     from status_tool.explain.role_change import switch_steps
     from status_tool.runs.graph_check import station_by_zookeeper
 
-    clusters = named_clusters(cluster, context.obj.clusters, trust_of(identity))
+    refuse_overwriting({**identity, "cluster": cluster})
+    clusters = named_clusters(cluster, context.obj, trust_of(identity))
     chosen_names("--from", [source], clusters)
     chosen_names("--to", [target], clusters)
     if source == target:

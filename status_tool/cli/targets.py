@@ -9,15 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from status_tool.cli.defaults import places
 from status_tool.cli.run_options import DECLARED
 from status_tool.clients.sitefiles import SITE_FILES
 from status_tool.errors import UsageError
 from status_tool.printable import safe
 from status_tool.vocabulary.names import journal_path
 
-NAME = "status-tool.toml"
-FILE_VARIABLE = "STATUS_TOOL_CONFIG"
-"""The file instead of the ones that are looked for; `off`: none."""
 Named = tuple[str, Path]
 """A file and the words that name it on the command line."""
 INPUTS = ("status_file", "slave_status", "paths", "sign_key", "keytab", "cacert", "cert")
@@ -30,6 +28,8 @@ OUTPUTS = (
     "history",
 )
 """Parameters that name a file to write."""
+_READ_WHOLE = ("-f", "--cacert", "--cert", "--keytab")
+"""Options of files that need not be regular. Whoever opens status files and keys looks at them."""
 _STDOUT = "-"
 
 
@@ -54,6 +54,8 @@ def refuse_overwriting(given: Mapping[str, Any]) -> None:
     for other, file in inputs:
         if _is_stdout(file):
             raise UsageError(f"stdout is what {other} reads ({safe(str(file))}): redirect it elsewhere")
+        if other in _READ_WHOLE:
+            _refuse_endless(other, file)
 
 
 def _inputs(given: Mapping[str, Any]) -> Iterator[Named]:
@@ -128,18 +130,25 @@ def _identity(path: Path) -> tuple[Any, ...]:
     return (str(real),)
 
 
+def _refuse_endless(flag: str, path: Path) -> None:
+    """Refuse a device, as /dev/zero, that is no terminal; a pipe may be what a shell makes of `<(command)`."""
+    with suppress(OSError, ValueError):
+        kind = path.stat().st_mode
+        if stat.S_ISCHR(kind) and not _is_terminal(path):
+            raise UsageError(f"{flag} {safe(str(path))} is a device: name a file")
+        # Kerberos opens a keytab twice, and what came through a pipe is gone then.
+        if stat.S_ISFIFO(kind) and flag == "--keytab":
+            raise UsageError(f"{flag} {safe(str(path))} is a pipe: name a file")
+
+
+def _is_terminal(path: Path) -> bool:
+    with path.open("rb", buffering=0) as device:
+        return device.isatty()
+
+
 def _is_stdout(path: Path) -> bool:
     with suppress(OSError, ValueError):
         found, stdout = path.stat(), os.fstat(1)
         # A terminal, a pipe or /dev/null may be both: only a regular file is overwritten.
         return stat.S_ISREG(stdout.st_mode) and (found.st_dev, found.st_ino) == (stdout.st_dev, stdout.st_ino)
     return False
-
-
-def places() -> Sequence[Path]:
-    """Return the paths where `status-tool.toml` is looked for. The first that exists counts."""
-    chosen = os.environ.get(FILE_VARIABLE)
-    if chosen:
-        return () if chosen == "off" else (Path(chosen),)
-    user = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))
-    return (Path(NAME), user / "status-tool" / NAME, Path("/etc/status-tool") / NAME)

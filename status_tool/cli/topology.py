@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from status_tool.atomic import atomic_write, check_targets
-from status_tool.cli.options import cluster_named, on_cluster, print_answer
+from status_tool.atomic import check_targets
+from status_tool.cli.options import cluster_named, on_cluster, parse_baseline, print_answer
 from status_tool.cli.run_options import with_options
-from status_tool.cli.times import parse_baseline
 from status_tool.clients.config import Settings
 from status_tool.errors import ConfigurationError
 from status_tool.printable import counted
@@ -55,23 +54,19 @@ def topology(
     found = explore(settings.zookeeper())
     drift = cluster_drift(settings, found, peers, accepted)
     if report is not None:
-        from status_tool.report.html_report import topology_page
+        from status_tool.report.small_pages import topology_page
+        from status_tool.report.summary import write_report
 
         problems = [*found.problems, *(f"table {one.table} {one.detail}. {one.advice}" for one in drift.drift)]
-        with atomic_write(report) as stream:
-            topology_page(found.to_map(), problems, drift.unchecked, stream)
-    print_answer(_document(found, drift), _lines(found, drift), as_json=as_json)
+        write_report(report, topology_page(found.to_map(), problems, drift.unchecked))
+    document = {**found.to_json(), "drift": list(map(asdict, drift.drift)), "unchecked": list(drift.unchecked)}
+    print_answer(document, _lines(found, drift), as_json=as_json)
     return 1 if found.problems or drift.drift else 0
-
-
-def _document(found: Topology, drift: Found) -> dict[str, Any]:
-    more = {"drift": list(map(asdict, drift.drift)), "unchecked": list(drift.unchecked)}
-    return found.to_json() | more
 
 
 def _lines(found: Topology, drift: Found) -> Iterator[str]:
     root = found.nodes[found.root]
-    yield f"{root.id} ({root.key}), {_servers(root.live_servers)}: this cluster"
+    yield f"{root.id} ({root.key}), {counted(root.live_servers, 'live region server')}: this cluster"
     yield from _branches(found, found.root, "", {found.root})
     yield ""
     yield f"Shape: {found.shape}, {counted(len(found.nodes), 'cluster')} reached"
@@ -98,10 +93,10 @@ def _target(found: Topology, link: Link, shown: set[str]) -> str:
 
     peer, node = link.peer, found.nodes.get(link.to or "")
     again = ", see above" if link.to in shown else ""
-    where = f"{node.id} ({node.key}), {_servers(node.live_servers)}" if node else peer.endpoint or peer.cluster_key
+    where = (
+        f"{node.id} ({node.key}), {counted(node.live_servers, 'live region server')}"
+        if node
+        else peer.endpoint or peer.cluster_key
+    )
     flags = "".join(f", {word}" for word, holds in (("serial", peer.serial), ("DISABLED", not peer.enabled)) if holds)
     return f"{where}{again}{flags}, ships {what_is_shipped(peer)}"
-
-
-def _servers(count: int) -> str:
-    return f"{count} live region server{'' if count == 1 else 's'}"

@@ -7,10 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from status_tool.cli.defaults import CarefulCommand, command_defaults, is_default
-from status_tool.cli.help_groups import write_groups
+from status_tool.cli.defaults import is_default
 from status_tool.cli.modes import check_options, given_of, refusal
-from status_tool.cli.repeated import RoundParameters, plain, run_command
+from status_tool.cli.repeated import RoundParameters, ServiceCommand, given_options, parameters_of
 from status_tool.cli.run_options import DECLARED, MOST, OPTIONS, Mode
 from status_tool.cli.signals import loading
 from status_tool.cli.targets import refuse_overwriting
@@ -65,16 +64,17 @@ def watch(
     FILE of a folder (--from DIR), or the master as it is (--master-conf DIR). Ends with the exit code of its last
     round, by Ctrl-C with 130, by SIGTERM with 143.
     """
-    known, made = _run_options(context, folder)
-    if folder is not None and is_default(context, "folder") and _names_a_source(known):
+    known = given_options(context, REFUSED)
+    # A file's defaults count where the form of `run` takes them, so there has to be one.
+    form = [] if known & {"status_file", "published"} else ["-i", str(folder or "FILE")]
+    given = parameters_of(context, [*context.args, *form])
+    # A file's `from` does not count if the command line itself says what to check.
+    if is_default(context, "folder") and known & {"status_file", "published", *_MASTER_ENDPOINTS}:
         folder = None
-    for name in REFUSED:
-        if name in known:
-            raise UsageError(f"{DECLARED[name].flag} does not go with watch: {REFUSED[name]}")
-    what = _rounds(made, known, folder)
-    # Without -i, FILE of `made` only stands for the form of `run`, and is no file.
+    what = _rounds(given, known, folder)
+    # Without -i, FILE only stands for the form of `run`, and is no file.
     read = set() if "status_file" in known else {"status_file"}
-    refuse_overwriting({**plain(made.params), **dict.fromkeys(read), "folder": folder, "history": history})
+    refuse_overwriting({**given, **dict.fromkeys(read), "folder": folder, "history": history})
     host, port = _address(listen)
     # `watching` imports PySpark, which has to be that of SPARK_HOME.
     take_spark()
@@ -84,35 +84,26 @@ def watch(
     return keep_watch(what, Service(every, rounds, None if port is None else (host, port), history, webhook))
 
 
-class WatchCommand(CarefulCommand):
-    """`watch`, whose help shows the options of `run` that it takes."""
+class WatchCommand(ServiceCommand):
+    """`watch`, which takes options of `run -i`."""
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the command's own options first."""
-        super().format_options(ctx, formatter)
-        command = run_command()
-        taken = [one for one in command.params if one.name not in OPTIONS or Mode.LIVE in OPTIONS[one.name].modes]
-        write_groups(taken, ctx, formatter, {*REFUSED, "help"}, ", as of run -i")
+    taken = {name for name, one in DECLARED.items() if one.is_letter or Mode.LIVE in one.modes} - REFUSED.keys()
+    form = "run -i"
 
 
-def _run_options(context: typer.Context, folder: Path | None) -> tuple[frozenset[str], Any]:
-    """Return the given options of `run`, and a context of `run -i` with the values of status-tool.toml."""
-    command, arguments = run_command(), list(context.args)
-    # Click's parser empties the list that it gets.
-    known = given_of(plain(command.make_context("watch", arguments.copy()).params))
-    # A file's defaults count where the form of `run` takes them, so there has to be one.
-    arguments += [] if known & {"status_file", "published"} else ["-i", str(folder or "FILE")]
-    return known, command.make_context("watch", arguments, default_map=command_defaults(command, context.obj))
-
-
-def _rounds(made: Any, known: frozenset[str], folder: Path | None) -> RoundParameters:
+def _rounds(given: dict[str, Any], known: frozenset[str], folder: Path | None) -> RoundParameters:
     """Return the parameters of each round. Raises `UsageError` for options that would have no effect."""
-    given = plain(made.params)
     for name in ("differ", "missing", "unverifiable"):
         if str(given[name]) == "-":
             raise UsageError(f"--{name} - does not go with watch: one line a round goes there; name a file")
     refreshes = bool(known & set(_MASTER_ENDPOINTS))
-    chosen = [flag for flag, is_there in _sources(known, folder, refreshes) if is_there]
+    sources = {
+        "-i": "status_file" in known,
+        "--published": "published" in known,
+        "--from": folder is not None,
+        "--master-conf": refreshes,
+    }
+    chosen = [flag for flag, is_there in sources.items() if is_there]
     if len(chosen) != 1:
         words = f"{' and '.join(chosen)} are {len(chosen)} of them" if chosen else "nothing names it"
         raise UsageError(
@@ -123,7 +114,7 @@ def _rounds(made: Any, known: frozenset[str], folder: Path | None) -> RoundParam
     check = {**given, **dict.fromkeys(_MASTER_ENDPOINTS)}
     if not refreshes:
         check_options(given_of(check), given["only"])
-        return RoundParameters(made, check, folder=folder)
+        return RoundParameters(check, folder=folder)
     if "master_conf" not in known:
         raise UsageError("watch reads the master by its site files: give --master-conf DIR")
     half = given["only"]
@@ -134,17 +125,7 @@ def _rounds(made: Any, known: frozenset[str], folder: Path | None) -> RoundParam
     written = {name for name in taken if refusal(name, Mode.MASTER, known, half) is None}
     master = {name: value if name in written else DECLARED[name].unset for name, value in given.items()}
     master |= {to: given[name] for name, to in _MASTER_ENDPOINTS.items()} | {"master": True}
-    return RoundParameters(made, check, master=master)
-
-
-def _sources(known: frozenset[str], folder: Path | None, refreshes: bool) -> tuple[tuple[str, bool], ...]:
-    named = (("-i", "status_file" in known), ("--published", "published" in known))
-    return (*named, ("--from", folder is not None), ("--master-conf", refreshes))
-
-
-def _names_a_source(known: frozenset[str]) -> bool:
-    """Return True if the command line itself says what to check. A file's `from` does not count then."""
-    return bool(known & {"status_file", "published", *_MASTER_ENDPOINTS})
+    return RoundParameters(check, master=master)
 
 
 def _address(text: str | None) -> tuple[str, int | None]:

@@ -6,14 +6,13 @@ Apart from `cli.watch` for the reason of `cli.running`.
 from __future__ import annotations
 
 import gc
-import io
-import json
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -21,25 +20,27 @@ from urllib.parse import quote
 from pyspark.sql import SparkSession
 
 from status_tool.atomic import file_mode
-from status_tool.cli.failures import failure_in_metrics
-from status_tool.cli.repeated import RoundParameters, as_service
+from status_tool.cli.defaults import origins
+from status_tool.cli.options import spark_settings_of
+from status_tool.cli.repeated import RoundParameters, as_service, print_round
 from status_tool.cli.run import (
     ANY_MASTER,
     AskedRun,
+    asked_of,
+    failure_in_metrics,
     fetch_published,
     may_need_spark,
     permissions_of,
-    spark_settings_of,
 )
 from status_tool.cli.run_options import Half
 from status_tool.cli.running import Output, checked, write_reports
 from status_tool.cli.signals import received
 from status_tool.errors import EXIT_ERROR, ConfigurationError, Interrupted, StatusToolError
 from status_tool.printable import counted, duration, print_beside
-from status_tool.report.metrics import Before, MetricsReporter
-from status_tool.report.page import HtmlReporter
+from status_tool.report.metrics import Before, check_metrics, failure_metrics
+from status_tool.report.page import html_report
 from status_tool.report.progress import make_progress
-from status_tool.report.reporter import write_report
+from status_tool.report.summary import write_report
 from status_tool.runs.recovery import PointAsked, find_point
 from status_tool.runs.write import unasked, write_side
 from status_tool.sources.state_table import now_ms
@@ -51,7 +52,7 @@ from status_tool.vocabulary.names import is_journal
 from status_tool.vocabulary.outcome import AHEAD_MS, Moment, Outcome
 from status_tool.vocabulary.selection import by_system
 from status_tool.watch.history import CheckRound, History
-from status_tool.watch.http_pages import HttpPages, Pages
+from status_tool.watch.http_pages import HttpPages, Pages, Render
 from status_tool.watch.rounds import Rhythm, document_of, line_of, rounds
 from status_tool.watch.webhook import Webhook
 
@@ -95,7 +96,7 @@ def keep_watch(what: RoundParameters, service: Service) -> int:
     # Before the first round, which may fail before it comes to this itself and write metrics nevertheless.
     file_mode(permissions_of(what.check["mode"]))
     # Beside the rounds, too, as where the history cannot be kept: nobody checks any more.
-    with failure_in_metrics(_metrics_of(what), time.monotonic()), ExitStack() as stack:
+    with failure_in_metrics(what.check["metrics"], time.monotonic()), ExitStack() as stack:
         history = stack.enter_context(closing(History(service.history)))
         pages = None
         if service.listen is not None:
@@ -111,10 +112,6 @@ def keep_watch(what: RoundParameters, service: Service) -> int:
         for done in rounds(watcher.check, Rhythm(service.every_s, service.rounds), watcher.session.drop):
             code = watcher.tell(done)
     return code
-
-
-def _metrics_of(what: RoundParameters) -> Path | None:
-    return None if what.check["metrics"] is None else Path(what.check["metrics"])
 
 
 class _Session:
@@ -183,7 +180,7 @@ class _Watcher:
         self._number = 0
         self._asks_spark = False
         """True once a round has started a session of its own."""
-        self._metrics = _metrics_of(what)
+        self._metrics: Path | None = what.check["metrics"]
         settings = spark_settings_of(what.check["spark_conf"])
         self.session = _Session(what.check["spark_master"], settings, folder)
 
@@ -205,10 +202,10 @@ class _Watcher:
         with failure_in_metrics(self._metrics, began):
             if self._what.master is not None:
                 parameters["status_file"] = self._folder / "master.status"
-                has_local = self._write(self._what.asked({**self._what.master, "output": parameters["status_file"]}))
+                has_local = self._write(asked_of({**self._what.master, "output": parameters["status_file"]}))
             elif self._what.folder is not None:
                 parameters["status_file"] = newest_file(self._what.folder)
-            asked = self._what.asked(parameters)
+            asked = asked_of(parameters)
             if asked.options.published is not None:
                 asked.options.status_file = fetch_published(asked, self._folder / "published.status")
             take_spark()
@@ -267,9 +264,10 @@ class _Watcher:
     def tell(self, done: CheckRound) -> int:
         """Keep, print and show a round; returns its exit code."""
         self._number += 1
+        done = replace(done, error=done.error + origins(done.error))
         self._history.add(done)
         document = document_of(done, self._history, self._number)
-        print(json.dumps(document) if self._what.check["as_json"] else line_of(done, self._history), flush=True)
+        print_round(document, line_of(done, self._history), as_json=self._what.check["as_json"])
         ended_ms = done.started_ms + int(done.took_s * 1000)
         if done.outcome is not None:
             self._shown = done.outcome, ended_ms
@@ -278,7 +276,7 @@ class _Watcher:
         # current.
         if done.outcome is None and page is not None and (report := self._what.check["report"]) is not None:
             with suppress(StatusToolError):
-                write_report(*page, report)
+                write_report(report, page())
         if self._pages is not None:
             self._pages.show(self._made(done, ended_ms, page, document))
         if self._webhook is not None:
@@ -291,7 +289,7 @@ class _Watcher:
             self._clusters = f"{quote(outcome.master_cluster_id)}/{quote(outcome.slave_cluster_id)}"
         return f"/status-tool/{self._clusters}"
 
-    def _page(self, done: CheckRound) -> tuple[HtmlReporter, Outcome] | None:
+    def _page(self, done: CheckRound) -> Render | None:
         """Return the page of the last verdict, which says so if later rounds have none; None without a verdict."""
         if self._shown is None:
             return None
@@ -300,19 +298,15 @@ class _Watcher:
             rounds_since = counted(self._history.errors_in_a_row(), "later round")
             note = f"{rounds_since} without a verdict, the last: {done.error}"
             outcome = replace(outcome, notices=(note, *outcome.notices))
-        return HtmlReporter(ended_ms, self._history.moments()), outcome
+        return partial(html_report, outcome, ended_ms, self._history.moments())
 
-    def _made(
-        self, done: CheckRound, ended_ms: int, page: tuple[HtmlReporter, Outcome] | None, document: dict[str, Any]
-    ) -> Pages:
+    def _made(self, done: CheckRound, ended_ms: int, page: Render | None, document: dict[str, Any]) -> Pages:
         # Pages are rendered when they are requested, so they keep what was known before their own round.
         last, outcome = self._last, done.outcome
-        metrics = MetricsReporter(ended_ms, done.took_s, last, self._points)
-        report = None if page is None else lambda: _text(lambda stream: page[0].write(page[1], stream))
         if outcome is None:
-            return Pages(lambda: _text(metrics.write_failure), report, document)
+            return Pages(partial(failure_metrics, last, ended_ms, done.took_s), page, document)
         self._last = last.after(outcome, ended_ms)
-        return Pages(lambda: _text(lambda stream: metrics.write(outcome, stream)), report, document)
+        return Pages(partial(check_metrics, outcome, ended_ms, done.took_s, last, self._points), page, document)
 
 
 def newest_file(folder: Path) -> Path:
@@ -345,9 +339,3 @@ def _written(entry: os.DirEntry[str]) -> tuple[int, int, str]:
     stated_ms = created_ms(entry.path)
     modified_ms = modified_ns // 1_000_000
     return modified_ms if stated_ms is None else min(stated_ms, modified_ms), modified_ns, entry.name
-
-
-def _text(write: Callable[[io.StringIO], None]) -> str:
-    stream = io.StringIO()
-    write(stream)
-    return stream.getvalue()

@@ -7,8 +7,9 @@ property wins.
 
 from __future__ import annotations
 
+import glob
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -38,6 +39,8 @@ UPDATE_PERIOD_KEY = "hbase.replicationtable.updateperiod"
 SPOOL_DIR_KEY = "hbase.replicationtable.spool.dir"
 _WAL_FOLDERS = ("WALs", "oldWALs", "MasterData", "corrupt")
 """Folders of HBase's own in `hbase.wal.dir` (`HConstants`), which may hold others."""
+_CLUSTER_ID = "????????-????-4???-[89ab]???-????????????"
+"""Glob for the ids of clusters, which are random UUIDs (`ClusterId`)."""
 SECURITY_KEY = "hbase.security.authentication"
 THRIFT_QOP_KEY = "hbase.thrift.security.qop"
 THRIFT_PRINCIPAL_KEY = "hbase.thrift.kerberos.principal"
@@ -352,13 +355,27 @@ class Settings:
 
         They are as a view shows them, if that is what is listed.
         """
-        mounts = self.mounts()
         root, wals = self.site.get("hbase.rootdir"), (self.site.get("hbase.wal.dir") or "").rstrip("/")
-        named = ([root] if root else []) + ([f"{wals}/{name}" for name in _WAL_FOLDERS] if wals else [])
+        return self._listed_at(([root] if root else []) + ([f"{wals}/{name}" for name in _WAL_FOLDERS] if wals else []))
+
+    @property
+    def spool_globs(self) -> tuple[str, ...]:
+        """Globs for the trackers' spools in `hbase.replicationtable.spool.dir`, where files are listed.
+
+        Clusters may share that folder, and what else is in it may be a user's.
+        """
+        shared = self.site.get(SPOOL_DIR_KEY)
+        # By a folder in it: a mount point of a view may lead into that folder, but to no spool.
+        spools = self._listed_at([f"{shared.rstrip('/')}/id"] if shared else [])
+        return tuple(posixpath.join(glob.escape(posixpath.dirname(spool)), _CLUSTER_ID) for spool in spools)
+
+    def _listed_at(self, urls: Sequence[str]) -> tuple[str, ...]:
+        """Return the paths by which folders of HBase's are listed, without those that are elsewhere."""
+        mounts = self.mounts()
         if mounts:
-            found = [folder for url in named for folder in seen_at(mounts, url)]
+            found = [folder for url in urls for folder in seen_at(mounts, url)]
         else:
-            found = [urlsplit(url).path.rstrip("/") or "/" for url in named if not self._is_root_elsewhere(url)]
+            found = [urlsplit(url).path.rstrip("/") or "/" for url in urls if not self._is_root_elsewhere(url)]
         return tuple(dict.fromkeys(found))
 
     def _is_root_elsewhere(self, root: str) -> bool:

@@ -90,6 +90,10 @@ class Failover(Exception):
     """Another NameNode, or the same one later, may answer."""
 
 
+class Untold(Failover):
+    """Failure of a web server for its JMX beans, by which the active NameNode is told from others."""
+
+
 class NameNodeClient(Client):
     """HdfsCLI's client raising our errors, so that its own error handling never applies."""
 
@@ -130,7 +134,7 @@ class NameNodeClient(Client):
         except (requests.RequestException, OSError) as error:
             raise Failover(reason(error)) from None
         if response.status_code >= 500 or response.status_code in BUSY:
-            raise Failover(f"HTTP status {response.status_code} for /jmx")
+            raise Untold(f"HTTP status {response.status_code} for {self.url}/jmx")
         try:
             beans = json.loads(response.content)["beans"] if response.status_code == 200 else []
         except (ValueError, KeyError, TypeError):

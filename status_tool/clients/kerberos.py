@@ -188,11 +188,8 @@ class _Login:
                 wait = min(_RETRY_S, max(_LEAST_S, (self._until - time.time()) / 2))
 
 
-class _Current:
-    """The process's one login; none: the user's ticket cache as it is."""
-
-    login: _Login | None = None
-    asked: tuple[str | None, Path | None] = (None, None)
+_login: _Login | None = None
+"""The process's one login; none: the user's ticket cache as it is."""
 
 
 def use(principal: str | None, keytab: Path | None) -> None:
@@ -200,7 +197,9 @@ def use(principal: str | None, keytab: Path | None) -> None:
 
     Raises `ConfigurationError` for a keytab that cannot be read or has no key of that principal.
     """
-    if _Current.login is not None and (principal, keytab) == _Current.asked:
+    global _login
+    wanted = (principal, None if keytab is None else keytab.absolute())
+    if _login is not None and wanted == (_login.principal, _login.keytab):
         return  # A round of a watch: what was started before knows where the tickets are.
     forget_tickets()
     if keytab is not None and principal is None:
@@ -209,22 +208,22 @@ def use(principal: str | None, keytab: Path | None) -> None:
         return
     if keytab is not None:
         _check_keytab(principal, keytab)
-    _Current.asked = principal, keytab
-    _Current.login = _Login(principal, None if keytab is None else keytab.absolute())
+    _login = _Login(principal, wanted[1])
 
 
 @atexit.register
 def forget_tickets() -> None:
     """Return to the user's ticket cache, and remove the tickets of a keytab."""
-    login, _Current.login = _Current.login, None
+    global _login
+    login, _login = _login, None
     if login is not None:
         login.end()
 
 
 def make_ready() -> None:
     """Make sure that there is a ticket. Raises `ConfigurationError` and `ConnectionFailed` that say what to do."""
-    if _Current.login is not None:
-        _Current.login.make_ready()
+    if _login is not None:
+        _login.make_ready()
 
 
 def _check_keytab(principal: str, keytab: Path) -> None:

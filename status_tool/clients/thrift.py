@@ -244,8 +244,9 @@ def unreachable(endpoint: ThriftEndpoint, error: BaseException) -> ConnectionFai
         )
     return ConnectionFailed(
         f"the HBase Thrift server at {endpoint} does not answer as {_dialect(endpoint)} ({_reason(error)}): is `hbase "
-        "thrift` (version 1) running there, and are hbase.regionserver.thrift.framed, .compact, .http, "
-        "hbase.thrift.security.qop and hbase.thrift.ssl.enabled in the site files as that server has them?"
+        "thrift` (version 1) running there, does the HBase master answer it, and are hbase.regionserver.thrift.framed, "
+        ".compact, .http, hbase.thrift.security.qop and hbase.thrift.ssl.enabled in the site files as that server has "
+        "them?"
     )
 
 
@@ -434,25 +435,18 @@ def _other_server(endpoint: ThriftEndpoint, sign: str) -> ConnectionFailed:
     )
 
 
-def _is_final(error: BaseException) -> bool:
-    """Return True if a retry is pointless, as the table does not exist or the connection failed for good."""
-    text = _message(error)
-    return "TableNotFound" in text or "was not found" in text or isinstance(error, ConnectionFailed)
-
-
 def _pause_or_raise(endpoint: ThriftEndpoint, table: str, error: BaseException, tries: int) -> None:
     """Wait before the next try; raises `ConnectionFailed` after the last one, or where another one is pointless."""
-    if tries >= SCAN_ATTEMPTS or _is_final(error):
-        raise _scan_failed(endpoint, table, error) from None
-    time.sleep(0.2 * 2**tries)
-
-
-def _scan_failed(endpoint: ThriftEndpoint, table: str, error: BaseException) -> ConnectionFailed:
     if isinstance(error, ConnectionFailed):
-        return error
-    if isinstance(error, SERVER_ERRORS):
-        return ConnectionFailed(f"cannot read table {table} through {endpoint}: {_message(error)}")
-    return unreachable(endpoint, error)
+        raise error from None
+    # Another try is pointless where the table does not exist.
+    text = _message(error)
+    if tries < SCAN_ATTEMPTS and "TableNotFound" not in text and "was not found" not in text:
+        time.sleep(0.2 * 2**tries)
+    elif isinstance(error, SERVER_ERRORS):
+        raise ConnectionFailed(f"cannot read table {table} through {endpoint}: {text}") from None
+    else:
+        raise unreachable(endpoint, error) from None
 
 
 def _message(error: BaseException) -> str:

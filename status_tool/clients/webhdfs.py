@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -22,6 +22,7 @@ from status_tool.clients.hdfscli import (
     Failover,
     Refused,
     Servers,
+    Untold,
     client_of,
     no_namenode,
     reason,
@@ -336,6 +337,7 @@ class WebHdfs(FileClient):
         Waits out standby, safe mode, overload and outage, and tries all NameNodes in turn.
         """
         deadline, turn = self._patience.deadline(), 0
+        failures = dict[int, Failover]()
         while True:
             at = self.active
             try:
@@ -350,11 +352,23 @@ class WebHdfs(FileClient):
                 if self.active == at:
                     self.active = (at + 1) % len(self.endpoint.urls)
                 turn += 1
+                failures[at] = failure
                 all_tried = turn % len(self.endpoint.urls) == 0
                 if all_tried and time.monotonic() >= deadline:
-                    raise ConnectionFailed(
-                        f"cannot reach the NameNode at {self.endpoint} ({failure}): is it running, and is WebHDFS on? "
-                        "--webhdfs http://HOST:PORT names another"
-                    ) from None
+                    raise self._unreached(failures.values()) from None
                 if all_tried:
                     self._patience.pause(turn // len(self.endpoint.urls))
+
+    def _unreached(self, failures: Collection[Failover]) -> ConnectionFailed:
+        """Return the error that ends a request once each NameNode has failed."""
+        why = "; ".join(dict.fromkeys(map(str, failures)))
+        if any(isinstance(one, Untold) for one in failures):
+            return ConnectionFailed(
+                f"cannot tell whether the NameNode at {self.endpoint} is active ({why}), and what an observer or a "
+                "standby lists may lag: let a proxy before it pass /jmx on, or name the NameNode's own address by "
+                "--webhdfs http://HOST:PORT; --only hdfs --hdfs-client native needs no /jmx"
+            )
+        return ConnectionFailed(
+            f"cannot reach the NameNode at {self.endpoint} ({why}): is it running, and is WebHDFS on? --webhdfs "
+            "http://HOST:PORT names another"
+        )

@@ -20,6 +20,7 @@ from kazoo.client import KazooClient, KazooState
 from kazoo.exceptions import AuthFailedError, KazooException, NoAuthError, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError, SequentialThreadingHandler
 from kazoo.hosts import collect_hosts
+from kazoo.protocol.states import ZnodeStat
 from kazoo.retry import KazooRetry
 
 from status_tool.clients import hbase_pb2
@@ -97,35 +98,23 @@ class _TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]
             raise
 
 
-def _tls_refusal(hosts: str, context: ssl.SSLContext) -> str | None:
-    """Return why no host of a quorum accepts a connection by TLS; None if one does, or if that is not the reason."""
-    reasons = []
+def _refusal(hosts: str, context: ssl.SSLContext | None) -> Exception | None:
+    """Return why no host of a quorum can be there, or accepts TLS; None if one accepts, or still may."""
+    reasons: list[Exception] = []
     for host, port in collect_hosts(hosts)[0]:
         try:
-            plain = socket.create_connection((host, port), REFUSED_S)
-            with plain, context.wrap_socket(plain, server_hostname=host) as secured:
-                # With TLS 1.3 servers look at a client's certificate after the client's part of the handshake: their
-                # answer is read.
-                secured.recv(1)
+            with socket.create_connection((host, port), REFUSED_S) as plain:
+                if context is not None:
+                    with context.wrap_socket(plain, server_hostname=host) as secured:
+                        # With TLS 1.3 servers look at a client's certificate after the client's part of the handshake:
+                        # their answer is read.
+                        secured.recv(1)
+        except (ConnectionRefusedError, socket.gaierror) as error:
+            reasons.append(KazooTimeoutError(error.strerror))
         except OSError as error:
             if (why := distrust(error)) is None:
-                return None
-            reasons.append(why)
-        else:
-            return None
-    return reasons[0] if reasons else None
-
-
-def _refusal(hosts: str) -> str | None:
-    """Return why no host of a quorum can be there; None if one accepts a connection, or still may."""
-    reasons = []
-    for host, port in collect_hosts(hosts)[0]:
-        try:
-            socket.create_connection((host, port), REFUSED_S).close()
-        except (ConnectionRefusedError, socket.gaierror) as error:
-            reasons.append(error.strerror)
-        except OSError:
-            return None  # such as a timeout: a slow host gets kazoo's own time
+                return None  # such as a timeout: a slow host gets kazoo's own time
+            reasons.append(ConnectionFailed(f"ZooKeeper at {hosts} cannot be reached by TLS: {why}"))
         else:
             return None
     return reasons[0] if reasons else None
@@ -191,10 +180,8 @@ class ZooKeeper:
         # `KazooClient.start` would wait until its timeout.
         connected, deadline = self._client.start_async(), time.monotonic() + self._timeout
         while not connected.wait(REFUSED_S):
-            if refusal := _refusal(self.endpoint.hosts):
-                raise KazooTimeoutError(refusal)
-            if self._context and (why := _tls_refusal(self.endpoint.hosts, self._context)):
-                raise ConnectionFailed(f"ZooKeeper at {self.endpoint.hosts} cannot be reached by TLS: {why}")
+            if refusal := _refusal(self.endpoint.hosts, self._context):
+                raise refusal
             if (self._sasl and self._sasl.refusal) or time.monotonic() >= deadline:
                 raise KazooTimeoutError(f"no answer in time{'' if self._context else _TLS_HINT}")
 
@@ -244,14 +231,12 @@ class ZooKeeper:
 
     def cluster_id(self) -> str:
         """Return HBase's cluster id; raises `ConfigurationError` if the znode is not HBase's."""
-        path = self._path("hbaseid")
-        with self._asking(path):
-            try:
-                data, _ = self._client.get(path)
-            except NoNodeError:
-                raise ConfigurationError(
-                    f"no HBase cluster under {self.endpoint}: is the znode right (zookeeper.znode.parent)?"
-                ) from None
+        found = self._get("hbaseid")
+        if found is None:
+            raise ConfigurationError(
+                f"no HBase cluster under {self.endpoint}: is the znode right (zookeeper.znode.parent)?"
+            )
+        data, _ = found
         try:
             return str(hbase_pb2.ClusterId.FromString(unwrap(data)).cluster_id)
         except (ValueError, DecodeError):
@@ -264,13 +249,17 @@ class ZooKeeper:
 
     def read(self, *parts: str) -> tuple[bytes, int] | None:
         """Return a znode's content and when it was created (epoch ms); None if it does not exist."""
+        found = self._get(*parts)
+        return None if found is None else (found[0], int(found[1].ctime))
+
+    def _get(self, *parts: str) -> tuple[bytes, ZnodeStat] | None:
         path = self._path(*parts)
         with self._asking(path):
             try:
-                data, stat = self._client.get(path)
+                found: tuple[bytes, ZnodeStat] = self._client.get(path)
             except NoNodeError:
                 return None
-        return data, int(stat.ctime)
+        return found
 
     def sync(self) -> None:
         """Catch up with what the quorum had agreed on when this was called: a follower may be behind."""
@@ -302,18 +291,17 @@ class ZooKeeper:
         return [peer for peer in found if peer is not None]
 
     def _peer(self, peer_id: str) -> Peer | None:
-        base = self._path("replication", "peers", peer_id)
-        with self._asking(base):
-            try:
-                data, stat = self._client.get(base)
-                state, _ = self._client.get(self._path("replication", "peers", peer_id, "peer-state"))
-            except NoNodeError:
-                return None  # Removed while it was read.
+        base = ("replication", "peers", peer_id)
+        found, state = self._get(*base), self._get(*base, "peer-state")
+        if found is None or state is None:
+            return None  # Removed while it was read.
+        data, stat = found
         try:
             config = hbase_pb2.ReplicationPeer.FromString(unwrap(data))
-            enabled = hbase_pb2.ReplicationState.FromString(unwrap(state)).state == 0
+            enabled = hbase_pb2.ReplicationState.FromString(unwrap(state[0])).state == 0
         except (ValueError, DecodeError):
-            raise ConnectionFailed(f"cannot parse replication peer {peer_id} in ZooKeeper ({base})") from None
+            where = self._path(*base)
+            raise ConnectionFailed(f"cannot parse replication peer {peer_id} in ZooKeeper ({where})") from None
         # Peers from before `replicate_all` existed ship all tables by no filter (ReplicationPeerConfigUtil.convert).
         has_filter = bool(config.table_cfs or config.namespaces)
         settings = {pair.name: pair.value for pair in config.configuration}

@@ -34,8 +34,6 @@ MAX_DEPTH = 8
 SETTLE_S = 5.0
 """Time that both sides must be unchanged, and differ, before a difference is reported."""
 PAUSE_S = 1.0
-
-
 NOTHING = Sums()
 
 
@@ -91,13 +89,8 @@ class _Pair:
 
     @property
     def is_equal(self) -> bool:
-        master, slave = self.sums
-        return (master.up_to, master.beyond, master.cells, master.rows) == (
-            slave.up_to,
-            slave.beyond,
-            slave.cells,
-            slave.rows,
-        )
+        master, slave = ((one.up_to, one.beyond, one.cells, one.rows) for one in self.sums)
+        return master == slave
 
     @property
     def is_leaf(self) -> bool:

@@ -7,45 +7,34 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from status_tool.digests.digest import Sums
-from status_tool.report.progress import Counted, Progress
+from status_tool.report.progress import Phase, Progress
 
 
 class RowsCounted:
-    """Counts nothing, and is the interface of those that do. May be called from any thread."""
+    """Counts of both sides together. Any thread may count."""
+
+    def __init__(self, rows: Phase, size: Phase, ranges: Phase) -> None:
+        self._rows, self._size, self._ranges = rows, size, ranges
+        self._lock = threading.Lock()
 
     def asked(self, parts: int) -> None:
         """Add parts that are to be digested."""
+        # Both sides' threads count here, and `+` is not atomic.
+        with self._lock:
+            self._ranges.total = (self._ranges.total or 0) + parts
 
     def digested(self, sums: Sums) -> None:
         """Add what was read."""
-
-    def answered(self) -> None:
-        """Count a part as whole."""
-
-
-NOT_COUNTED = RowsCounted()
-
-
-class _Shown(RowsCounted):
-    def __init__(self, rows: Counted, size: Counted, ranges: Counted) -> None:
-        self._rows, self._size, self._ranges = rows, size, ranges
-        self._lock = threading.Lock()
-        self._done = self._all = 0
-
-    def asked(self, parts: int) -> None:
-        # Both sides' threads count here, and `+=` is not atomic.
-        with self._lock:
-            self._all += parts
-            self._ranges.reach(self._done, self._all)
-
-    def digested(self, sums: Sums) -> None:
         self._rows.advance(sums.rows)
         self._size.advance(sums.bytes)
 
     def answered(self) -> None:
-        with self._lock:
-            self._done += 1
-            self._ranges.reach(self._done, self._all)
+        """Count a part as whole."""
+        self._ranges.advance()
+
+
+NOT_COUNTED = RowsCounted(Phase("rows"), Phase("bytes"), Phase("ranges"))
+"""Counts that are shown nowhere."""
 
 
 @contextmanager
@@ -56,4 +45,4 @@ def rows_shown(progress: Progress) -> Iterator[RowsCounted]:
         progress.phase("bytes digested") as size,
         progress.phase("ranges of rows") as ranges,
     ):
-        yield _Shown(rows, size, ranges)
+        yield RowsCounted(rows, size, ranges)

@@ -117,13 +117,5 @@ def _older(
         value, other = ours.get(ms), theirs.get(ms)
         if value != other and ms >= rule.oldest:
             kind = EXTRA if value is None else MISSING if other is None else OTHER_VALUE
-            yield Difference(
-                row,
-                family,
-                qualifier,
-                kind,
-                ms if value is not None else None,
-                ms if other is not None else None,
-                value,
-                other,
-            )
+            here, there = (None if one is None else ms for one in (value, other))
+            yield Difference(row, family, qualifier, kind, here, there, value, other)

@@ -10,7 +10,8 @@ from status_tool.printable import iso, printable_key
 from status_tool.rules.context import RunContext
 from status_tool.rules.segments import SINCE_MARGIN_MS
 from status_tool.rules.sides import LOCAL_POOL
-from status_tool.vocabulary.codes import CODES, Copy, repaired_by
+from status_tool.rules.words import since_option
+from status_tool.vocabulary.codes import CODES, REGIONS, Copy, repaired_by
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Repair
@@ -41,12 +42,11 @@ ROWS = "--rows --master-conf DIR"
 """The option that proves a table row by row; DIR is the master's configuration."""
 SYNC_DELETES = "SyncTable deletes what only the slave has: --doDeletes=false keeps what others wrote"
 """Stands beside each such command: other masters may write to the slave, or the application after a failover."""
-
-
-def since_option(table: str | None, time_ms: int | None) -> str:
-    """Return the `--since` option that accepts a table's past up to a time, quoted for a shell."""
-    time = "TIME" if time_ms is None else str(time_ms)
-    return f"--since {shlex.quote(time if table is None else f'{table}={time}')}"
+_MARKERS = (
+    ". Where clients set their own timestamps, `flush` and `major_compact` the table on the slave first: what was"
+    " deleted there hides what comes later with older timestamps"
+)
+"""Rows are equal with and without such delete markers."""
 
 
 def anew_option(table: str | None, time_ms: int | None, cut_ms: int | None = None) -> str:
@@ -60,48 +60,49 @@ def anew_option(table: str | None, time_ms: int | None, cut_ms: int | None = Non
     return f"--forget {shlex.quote(name)} {since_option(name, until_ms)}"
 
 
-def text_of(code: str, table: str | None = None, time_ms: int | None = None, cut_ms: int | None = None) -> str:
+def text_of(code: str, table: str | None = None, time_ms: int | None = None, master: Header | None = None) -> str:
     """Return the advice for a code, before any command; empty if its words say all."""
-    anew, known = anew_option(table, time_ms, cut_ms), CODES.get(code)
+    anew, known = anew_option(table, time_ms, master.cut_ms if master else None), CODES.get(code)
     text = (known.advice if known else None) or ""
     # Not `format`: advice may show commands of HBase's shell, with braces of its own.
-    return text.replace("{since}", since_option(table, time_ms)).replace("{anew}", anew)
+    return text.replace("{since}", since_option(table, time_ms, master)).replace("{anew}", anew)
 
 
-def advise(finding: Finding, context: RunContext) -> str | None:
-    """Return the advice for a finding; None if nothing helps or is needed."""
-    return _where_no_rows(_advice(finding, context), finding, context)
+def advise(finding: Finding, context: RunContext, *, in_words: bool = False) -> str | None:
+    """Return the advice for a finding; None if nothing helps or is needed.
 
-
-def _where_no_rows(advice: str | None, finding: Finding, context: RunContext) -> str | None:
-    """Say what takes the place of `--rows` where the master has no trackers, which would digest them."""
+    `in_words`: without commands. Those of its table's repair stand elsewhere.
+    """
+    advice = _advice(finding, context, in_words)
     if advice is None or "--rows" not in advice or not context.master.is_witnessed:
         return advice
+    # The master has no trackers, which would digest rows.
     word = anew_option(finding.table, context.master.cut_ms)
     return f"{advice} (a FILE from a witness takes no --rows: compare by HashTable and SyncTable, then {word})"
 
 
-def _advice(finding: Finding, context: RunContext) -> str | None:
+def _advice(finding: Finding, context: RunContext, in_words: bool) -> str | None:
     if finding.code in HOLES:
-        return _repair(finding, context)
-    if finding.code in TABLE_COPIES and (repair := repair_of(finding, context)) is not None:
-        return f"{_text(finding, context)}: {repair.copy_table}"
+        return _repair(finding, context, in_words)
     if finding.code == "keeps-less":
         return (
             "alter the slave's table to match the master's, then compare it once (--rows) and copy what is"
             f" already gone; or accept that it keeps less with --accept-drift {finding.table}"
         )
     if finding.code == "own-code" and finding.written_to_ms is not None:
-        return f"compare the tables (--rows), then accept what was written with --since {finding.written_to_ms}"
+        option = since_option(None, finding.written_to_ms, context.master)
+        return f"compare the tables (--rows), then accept what was written with {option}"
     if finding.code == "origin" and finding.origin in context.queues.undrained:
         return UNDRAINED
     if finding.code in CONTENTS:
         return _compare(finding, context)
     if finding.code == "older-than-tracker":
-        return _baseline(finding.table, context.master.coverage_ms)
-    if command := copy_of_file(finding, context):
-        return f"{_text(finding, context)}: {command}"
-    return _text(finding, context) or None
+        return _baseline(finding.table, context.master)
+    text = text_of(finding.code, finding.table, finding.written_to_ms, context.master)
+    if (repair := repair_of(finding, context)) is not None:
+        return f"{text}: {UNDER_REPAIRS if in_words else repair.copy_table}"
+    command = "" if in_words else copy_of_file(finding, context)
+    return f"{text}: {command}" if command else text or None
 
 
 def copy_of_file(finding: Finding, context: RunContext) -> str:
@@ -144,31 +145,6 @@ def word_for_copy(table: str | None, copied_to_ms: int, cut_ms: int) -> str:
     return anew if since <= cut_ms else f"-s {cut_ms} {anew}"
 
 
-def todo(finding: Finding, context: RunContext) -> str | None:
-    """Return the advice for a finding in words alone. The commands are those of its table's repair."""
-    return _where_no_rows(_in_words(finding, context), finding, context)
-
-
-def _in_words(finding: Finding, context: RunContext) -> str | None:
-    if finding.code in HOLES and finding.table is not None:
-        server = context.origin_name(finding.origin)
-        return f"{_look(finding, server, context.queues.disabled_peer)}{UNDER_REPAIRS}"
-    if finding.code in TABLE_COPIES:
-        return f"{_text(finding, context)}: {UNDER_REPAIRS}"
-    if finding.code in FILE_COPIES:
-        return _text(finding, context)
-    return _advice(finding, context)
-
-
-def _text(finding: Finding, context: RunContext) -> str:
-    return text_of(finding.code, finding.table, finding.written_to_ms, context.master.cut_ms)
-
-
-def with_dry_run(sync: str) -> str:
-    """Return the SyncTable call that only compares; its counters show how many rows and cells differ."""
-    return sync.replace(SYNC_TABLE, f"{SYNC_TABLE} --dryrun=true", 1)
-
-
 def _command(main: str, options: Sequence[str]) -> str:
     return " ".join(["hbase", main, *(shlex.quote(option) for option in options)])
 
@@ -187,19 +163,18 @@ def _span(
     return options + ([f"--stoprow={shown(keys[1])}"] if keys[1] else [])
 
 
-def _repair(finding: Finding, context: RunContext) -> str:
-    server = context.origin_name(finding.origin)
-    if finding.table is None:
+def _repair(finding: Finding, context: RunContext, in_words: bool) -> str:
+    if (commands := repair_of(finding, context)) is None:
         return (
             f"check the region server's log for region {finding.region}, and at"
             " `status 'replication'` in the master's hbase shell; FILE does not name its table"
         )
-    commands = repair_of(finding, context)
-    copy = commands.copy_table if commands else ""
-    return f"{_look(finding, server, context.queues.disabled_peer)}{copy}{_afterwards(finding, context.master)}"
+    copy = UNDER_REPAIRS if in_words else f"{commands.copy_table}{_afterwards(finding, context.master)}"
+    return f"{_look(finding, context)}{copy}"
 
 
-def _look(finding: Finding, server: str | None, disabled_peer: str | None) -> str:
+def _look(finding: Finding, context: RunContext) -> str:
+    server, disabled_peer = context.origin_name(finding.origin), context.queues.disabled_peer
     if finding.code == "gap":
         return "replication will not resend these entries; copy them from the master: "
     if disabled_peer is not None:
@@ -284,7 +259,7 @@ def _compare(finding: Finding, context: RunContext) -> str:
     if commands:
         how = f": {commands.hash_table} on the master, then {commands.sync_table} on the slave ({SYNC_DELETES})"
     since = finding.written_to_ms
-    accept = f"; then check again with {ROWS}"
+    accept = f"; then check again with {ROWS}{_MARKERS}"
     table = context.facts.get(finding.table)
     if finding.code == "differs" and table is not None and table.written_ms is not None:
         accept += (
@@ -293,17 +268,18 @@ def _compare(finding: Finding, context: RunContext) -> str:
         )
     if since is not None and finding.code != "differs":
         anew = anew_option(finding.table, since, context.master.cut_ms)
-        option = since_option(finding.table, since) if finding.code == "content-changed" else anew
+        option = since_option(finding.table, since, context.master) if finding.code in REGIONS else anew
         accept += f". Where the master is gone, {option} takes your word for it"
     if finding.code == "slave-written":
         accept += f". Where these writes are meant to be, --accept-drift {finding.table} accepts them for good"
     return f"compare the rows of both sides, deletes included{how}{accept}"
 
 
-def _baseline(table: str | None, coverage_ms: int | None) -> str:
+def _baseline(table: str | None, master: Header) -> str:
+    coverage_ms = master.coverage_ms
     if coverage_ms is None:
         return "install the tracker on every region server of the master (`status-tool setup`)"
     return (
-        f"{since_option(table, coverage_ms)} accepts a baseline that was copied by snapshot after {iso(coverage_ms)};"
-        " or compare the table once (--rows)"
+        f"{since_option(table, coverage_ms, master)} accepts a baseline that was copied by snapshot after"
+        f" {iso(coverage_ms)}; or compare the table once (--rows)"
     )

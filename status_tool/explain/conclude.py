@@ -67,7 +67,8 @@ def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> 
 
     `findings` are those of regions, streams and files; the worst `max_problems` suffice.
     """
-    run, files, older = _hbase_findings(context, tally), _file_findings(context, tally), _older_findings(context)
+    run, files = _hbase_findings(context, tally), _file_findings(context, tally)
+    older = older_findings(context.master, context.slave, context.scope)
     # A FILE2 from before the cut leaves both halves in doubt.
     hbase = _hbase(context, tally, [*run, *older]) if context.check_hbase else None
     # Findings about files leave the verdict on HBase as it is.
@@ -85,6 +86,7 @@ def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> 
         problems=tuple(to_problem(finding, context) for finding in shown),
         cut_ms=context.master.cut_ms,
         needs_new_file=any(finding.origin in context.queues.undrained for finding in run if finding.code == "origin"),
+        is_settling=any(table.is_settling for table in context.tables),
         notices=notices,
         max_problems=context.scope.max_problems,
         seen={table.table: asdict(table.seen) for table in context.tables},
@@ -94,7 +96,8 @@ def conclude(context: RunContext, tally: Tally, findings: Iterable[Finding]) -> 
 
 def beside_rows(context: RunContext, tally: Tally) -> list[Finding]:
     """Return every finding that is of no region and no file: of the run, tables, the scope, the sides' headers."""
-    return [*_hbase_findings(context, tally), *_file_findings(context, tally), *_older_findings(context)]
+    older = older_findings(context.master, context.slave, context.scope)
+    return [*_hbase_findings(context, tally), *_file_findings(context, tally), *older]
 
 
 def _hbase_findings(context: RunContext, tally: Tally) -> list[Finding]:
@@ -104,10 +107,6 @@ def _hbase_findings(context: RunContext, tally: Tally) -> list[Finding]:
     nothing = [] if sum(tally.regions.values()) else [Finding("not-replicated")]
     later = [] if _accepted_by(context) else later_findings(later_writes(tally.later), context.master)
     return [*context.run_findings, *context.table_findings, *nothing, *later]
-
-
-def _older_findings(context: RunContext) -> list[Finding]:
-    return older_findings(context.master, context.slave, context.scope)
 
 
 def _accepted_by(context: RunContext) -> str | None:

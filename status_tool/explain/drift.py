@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -13,6 +12,7 @@ from status_tool.rules.peers import PeerFacts, ships, withheld
 from status_tool.rules.regions import explains_end
 from status_tool.rules.segments import is_later, latest
 from status_tool.rules.tables import replicated_families
+from status_tool.vocabulary.details import object_in
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import Repair
 from status_tool.vocabulary.schema import Row
@@ -103,7 +103,7 @@ def find_drift(
     replicated = {table: known for table, known in families.items() if known}
     found = [drift for target in targets for drift in _target_drift(master, replicated, target)]
     for table in sorted(replicated):
-        if _skips_wal(details[table]) and _shipped(table, targets):
+        if (object_in(details[table]) or {}).get("durability") == "SKIP_WAL" and _shipped(table, targets):
             detail = "has durability SKIP_WAL: its writes bypass the WAL, and therefore replication"
             found.append(_drift("skip-wal", master, table, detail, families=replicated[table]))
     for table, regions in lost.items():
@@ -138,11 +138,6 @@ def _target_drift(master: Header, replicated: Mapping[str, Sequence[str]], targe
 
 def _shipped(table: str, targets: Sequence[DriftTarget]) -> bool:
     return any(ships(target.peer, table) for target in targets)
-
-
-def _skips_wal(detail: str | None) -> bool:
-    descriptor = json.loads(detail or "{}")
-    return isinstance(descriptor, dict) and descriptor.get("durability") == "SKIP_WAL"
 
 
 def _drift(

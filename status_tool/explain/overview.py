@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from status_tool.explain.advice import (
     CONTENTS,
     HOLES,
+    SYNC_TABLE,
     TABLE_COPIES,
+    advise,
     check_of_copy,
     copy_of_file,
     families_of,
     repair,
     text_of,
-    todo,
-    with_dry_run,
 )
 from status_tool.explain.problems import kind_of, to_problem
 from status_tool.rules.context import RunContext
@@ -105,14 +105,18 @@ def _worst_first(line: TableLine) -> tuple[int, int, int, str]:
 
 
 def _group(cause: Cause, context: RunContext) -> Group:
-    finding = cause.worst
-    kind = kind_of(finding.code)
-    words = todo(_spanning(cause), context) or ""
-    problem = to_problem(finding, context)
-    command = copy_of_file(finding, context)
+    finding, words = cause.worst, advise(_spanning(cause), context, in_words=True)
     return Group(
-        *(kind, finding.code, finding.table, cause.count, problem, words),
-        *(cause.lag_ms, cause.from_ms, cause.to_ms, command),
+        kind=kind_of(finding.code),
+        code=finding.code,
+        table=finding.table,
+        count=cause.count,
+        example=to_problem(finding, context),
+        todo=words or "",
+        lag_ms=cause.lag_ms,
+        from_ms=cause.from_ms,
+        to_ms=cause.to_ms,
+        command=copy_of_file(finding, context),
     )
 
 
@@ -158,7 +162,8 @@ def _repair(table: str, own: Sequence[Cause], context: RunContext) -> TableRepai
         any(code in STUCK for code in codes),
         tuple(text_of(code, table) for code in codes if code in CODES and CODES[code].is_by_hand),
         commands,
-        with_dry_run(commands.sync_table),
+        # Its counters show how many rows and cells differ.
+        commands.sync_table.replace(SYNC_TABLE, f"{SYNC_TABLE} --dryrun=true", 1),
         # A later time is refused: everything in FILE would be accepted.
         None if copied_to_ms is None else min(copied_to_ms + SINCE_MARGIN_MS, context.master.cut_ms),
         check_of_copy(table, context.master.cut_ms if copied_to_ms is None else copied_to_ms, context.master),

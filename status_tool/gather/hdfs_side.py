@@ -46,8 +46,8 @@ _WEB_ONLY = "--hdfs-client native goes by the site files' RPC addresses, not by 
 
 
 def exclusions_of(settings: Settings, exclude: Sequence[str]) -> Exclusions:
-    """Return what a listing leaves out: HBase's root, temporary files, and what `--exclude` names."""
-    return Exclusions((*TEMPORARY_FOLDERS, *settings.hbase_folders)).also(exclude)
+    """Return what a listing leaves out: HBase's and the trackers' files, temporary ones, and what `--exclude` names."""
+    return Exclusions((*TEMPORARY_FOLDERS, *settings.hbase_folders)).also((*settings.spool_globs, *exclude))
 
 
 def own_endpoint(settings: Settings, urls: Sequence[str]) -> HdfsEndpoint:

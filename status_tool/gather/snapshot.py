@@ -302,7 +302,7 @@ def _hbase(
         deadline = max(deadline, time.monotonic() + min(request.wait_s, LEAST_SETTLE_S))
     barrier = state.put_barrier()
     say("waiting until every region server has flushed past the barrier")
-    spool = partial(_spooled, settings, gathered.header.cluster_id)
+    spool = partial(spooled_rows, settings, gathered.header.cluster_id)
     settled = _settled(settings, request, state, zookeeper, barrier, deadline, spool, say)
     small = settled.small
     header = dataclasses.replace(
@@ -727,9 +727,11 @@ def _settled_rows(
         now = time.monotonic()
         # Nobody describes tables where no tracker is, or no table.
         is_described = small.tables or not flushed or not state.has_others()
-        named = (row["server"] for _, row in small.servers)
-        if now >= deadline or (is_described and not _newcomers(zookeeper, live, named)):
-            return live, spooled, small
+        came = _newcomers(zookeeper, live, (row["server"] for _, row in small.servers))
+        if now >= deadline or (is_described and not came):
+            # One that came at the very deadline lives, and has yet to echo. Without it among them, its row without a
+            # final flush would count as a crashed server's, which waits for queues that nothing drains.
+            return [*live, *sorted(came)], spooled, small
         time.sleep(max(ECHO_POLL_S, now - began))
 
 
@@ -793,8 +795,11 @@ def _why_unsettled(servers: Sequence[NewRow]) -> Iterator[str]:
             yield f"{row['server']} has not flushed past the cut"
 
 
-def _spooled(settings: Settings, cluster_id: str, flushed: Collection[int]) -> Spooled:
-    """Return the rows that trackers spooled to the file system; none if no NameNode is known."""
+def spooled_rows(settings: Settings, cluster_id: str, flushed: Collection[int] = ()) -> Spooled:
+    """Return the rows that trackers spooled to the file system; none if no NameNode is known.
+
+    Files that the servers `flushed` append to are left out.
+    """
     folder = settings.spool_dir(cluster_id)
     if folder is None:
         return ()
@@ -876,7 +881,7 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
             HdfsSource(endpoint, remote, exclusions, options.load, options.deep, options.journal, tolerant, seen, led)
         )
     plain = tuple(root.removeprefix(LOCAL) for root in roots)
-    left_out = (*exclusions.folders, *request.files.exclude)
+    left_out = (*exclusions.folders, *(settings.spool_globs if remote else ()), *request.files.exclude)
     note = (
         f"HDFS: {', '.join(plain)} checked; left out: {', '.join(left_out)}, trash, snapshots, staging and temporary "
         "files"

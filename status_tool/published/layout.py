@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from status_tool.errors import StatusFileError
-from status_tool.vocabulary.details import fits, is_number, is_text, list_of, loads
+from status_tool.vocabulary.details import fits, is_number, is_text, list_of, object_in
 from status_tool.vocabulary.names import PUBLISHED_FAMILY
 from status_tool.vocabulary.outcome import AHEAD_MS
 
@@ -116,12 +116,8 @@ def new_name(barrier_ms: int) -> str:
 def closing_of(key: bytes, value: bytes, put_ms: int | None = None) -> Closing:
     """Return the closing row with this key and cell; `StatusFileError` for one that this version cannot read."""
     kind, cluster_id, name = ([*key.decode(errors="replace").split("/"), "", ""])[:3]
-    try:
-        found: Any = loads(value.decode(errors="replace"))
-    except ValueError:
-        found = None
-    version: Any = found.get("version") if isinstance(found, dict) else None
-    version = version if is_number(version) else 0
+    found = object_in(value.decode(errors="replace")) or {}
+    version = found["version"] if is_number(found.get("version")) else 0
     # The version comes first: `fits` knows the fields of this layout alone.
     if version > LAYOUT_VERSION:
         raise StatusFileError("a newer status-tool published it: upgrade status-tool here")

@@ -5,25 +5,16 @@ from __future__ import annotations
 import json
 import os
 import socket
-from dataclasses import dataclass
 from pathlib import Path
 
 from status_tool.errors import ConfigurationError
 from status_tool.published.layout import CELL_BYTES, Closing, FilePart, new_name
 from status_tool.published.table import PublishedTable, SentParts
 from status_tool.sources.state_table import now_ms
-from status_tool.status_file.parts import parts_of
 from status_tool.status_file.reader import open_status
+from status_tool.status_file.writer import parts_of
+from status_tool.vocabulary.details import object_in
 from status_tool.vocabulary.header import MASTER
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """Answer to whether this publisher has the round."""
-
-    is_ours: bool
-    other: str = ""
-    """Who has claimed the round, if it is not ours."""
 
 
 class Turns:
@@ -43,19 +34,19 @@ class Turns:
         self._seen: bytes | None = None
         self._has_looked = False
 
-    def take(self) -> Turn:
-        """Claim a round. Raises `ConnectionFailed`."""
+    def take(self) -> str | None:
+        """Claim a round. Returns the publisher that has claimed it instead, if any. Raises `ConnectionFailed`."""
         found = self._table.claimed(self._cluster_id)
         if self._is_others(found):
             self._seen, self._has_looked = found, True
-            return Turn(False, _who(found))
+            return _who(found)
         mine = self._claim_now()
         if not self._table.claim(self._cluster_id, found, mine):
             # Another publisher was faster. If its claim still stands at this one's next round, this one goes on.
             self._seen, self._has_looked = self._table.claimed(self._cluster_id), True
-            return Turn(False, _who(self._seen))
+            return _who(self._seen)
         self._seen, self._has_looked = mine, True
-        return Turn(True)
+        return None
 
     def hand_back(self) -> None:
         """Hand back a round that was claimed and failed, unless another one has claimed it since.
@@ -82,11 +73,7 @@ class Turns:
 
 def _claim(value: bytes) -> dict[str, object]:
     """Return a claim by its keys; empty for one that cannot be parsed."""
-    try:
-        found = json.loads(value)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+    return object_in(value.decode(errors="replace")) or {}
 
 
 def _who(value: bytes | None) -> str:

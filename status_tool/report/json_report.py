@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any, TextIO
+from typing import Any
 
-from status_tool.report.reporter import Reporter, evidence_counts, file_counts, left_out, region_counts
+from status_tool.report.summary import file_counts, left_out, region_counts
 from status_tool.vocabulary.outcome import NotReplicated, Outcome, Overview
+from status_tool.vocabulary.verdicts import Evidence
 
 MAX_JSON_TABLES = 100
 """Number of tables that `not_replicated` names."""
 
 
-class JsonReporter(Reporter):
-    """Writes one JSON document and a newline.
+def json_report(outcome: Outcome) -> Iterator[str]:
+    """Yield the document and a newline.
 
     All of it is ASCII: no name can break the document or send control sequences to a terminal.
     """
-
-    def write(self, outcome: Outcome, stream: TextIO) -> None:
-        # NaN and Infinity are no JSON, and Python writes them unless it is told not to.
-        json.dump(document(outcome), stream, indent=2, ensure_ascii=True, allow_nan=False)
-        stream.write("\n")
+    # NaN and Infinity are no JSON, and Python writes them unless it is told not to.
+    yield from json.JSONEncoder(indent=2, ensure_ascii=True, allow_nan=False).iterencode(_document(outcome))
+    yield "\n"
 
 
-def document(outcome: Outcome) -> dict[str, Any]:
+def _document(outcome: Outcome) -> dict[str, Any]:
     """Return the document: the contract's keys in its order, additions after them."""
     regions, files = left_out(outcome)
     return {
@@ -88,6 +88,7 @@ def _overview(overview: Overview) -> dict[str, Any]:
 def _hbase(outcome: Outcome) -> dict[str, Any] | None:
     if outcome.hbase is None:
         return None
+    counts = outcome.hbase.evidence_by
     return {
         "verdict": outcome.hbase.verdict.value,
         "evidence": outcome.hbase.evidence.value,
@@ -95,7 +96,7 @@ def _hbase(outcome: Outcome) -> dict[str, Any] | None:
         "worst_lag_ms": outcome.hbase.worst_lag_ms,
         "timestamps_complete": outcome.hbase.timestamps_complete,
         # No tracker records `ordered` any more, but readers may ask for it.
-        "evidence_by": {**evidence_counts(outcome), "ordered": 0},
+        "evidence_by": {**{level.value: counts.get(level, 0) for level in Evidence}, "ordered": 0},
         "accepted_tables": list(outcome.hbase.accepted_tables),
         "not_replicated": _not_replicated(outcome.hbase.not_replicated),
         "later_writes": [asdict(later) for later in outcome.hbase.later],

@@ -8,16 +8,17 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TextIO
+from typing import Any
 
-from status_tool.atomic import PUBLIC, atomic_write
 from status_tool.printable import safe
-from status_tool.report.reporter import Reporter, file_counts, region_counts
+from status_tool.report.summary import file_counts, region_counts
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.verdicts import EXIT_CODES
 
 # The lines that are read stand first, and the path may lead to a large file that is none of ours.
 MAX_BEFORE = 1 << 20
+_EOF = "# EOF\n"
+"""The last line, which OpenMetrics demands; the textfile collector reads it as a comment."""
 _Sample = tuple[Mapping[str, str], float | int]
 
 
@@ -64,79 +65,63 @@ def before(path: str | os.PathLike[str]) -> Before:
     return Before(names, float(success[1]) if success else None, *numbers)
 
 
-class MetricsReporter(Reporter):
-    """Writes one gauge per fact, each labelled with master, slave and peer.
+def check_metrics(
+    outcome: Outcome,
+    run_ms: int | None = None,
+    duration_s: float | None = None,
+    last: Before | None = None,
+    points: Mapping[str, int | None] | None = None,
+) -> Iterator[str]:
+    """Yield the lines of a check: one gauge per fact, each labelled with master, slave and peer.
 
     `run_ms` is when the check ended (epoch ms; default: now), `duration_s` how long it took. `points` are the recovery
     points of a slave that has asked for them, as in `point_metrics`.
     """
-
-    def __init__(
-        self,
-        run_ms: int | None = None,
-        duration_s: float | None = None,
-        last: Before | None = None,
-        points: Mapping[str, int | None] | None = None,
-    ) -> None:
-        self._run_ms = int(time.time() * 1000) if run_ms is None else run_ms
-        self._duration_s = duration_s
-        self._last = last or Before()
-        self._points = points or {}
-
-    def write(self, outcome: Outcome, stream: TextIO) -> None:
-        stream.writelines(line + "\n" for line in self._lines(outcome))
-
-    def write_failure(self, stream: TextIO) -> None:
-        """Write the metrics of a failed run: `up` 0 under the labels of the previous run."""
-        # Each series has all three labels, even if no run has come to a verdict yet.
-        names = {name: self._last.names.get(name, "") for name in ("master", "slave", "peer")}
-        lines = [*self._run(replace(self._last, names=names), 0), "# EOF"]
-        stream.writelines(line + "\n" for line in lines)
-
-    def _run(self, known: Before, up: int) -> Iterator[str]:
-        names = known.names
-        meaning = "Whether the last run came to a verdict: 0 after an error (exit code 2)."
-        yield from _value("up", meaning, up, names)
-        meaning = "When the last run ended, with or without a verdict."
-        yield from _value("last_run_timestamp_seconds", meaning, self._run_ms / 1000, names)
-        meaning = "When a run last ended with the verdict complete."
-        yield from _value("last_success_timestamp_seconds", meaning, known.last_success_s, names)
-        yield from _value("run_duration_seconds", "How long the last run took.", self._duration_s, names)
-        meaning = "How many restrictions the check names, such as --table: no half is complete beyond them."
-        yield from _value("limits", meaning, known.limits, names)
-        meaning = "CRC-32 of these restrictions: another number stands for other ones."
-        yield from _value("limits_checksum", meaning, known.limits_checksum, names)
-
-    def _lines(self, outcome: Outcome) -> Iterator[str]:
-        known = self._last.after(outcome, self._run_ms)
-        names = known.names
-        yield from self._run(known, 1)
-        yield from _value("exit_code", "Exit code of the last check.", outcome.exit_code, names)
-        meaning = "Verdict of a half: 0 complete, 1 not complete, 3 could not be verified."
-        yield from _gauge("verdict", meaning, _verdicts(outcome), names)
-        if outcome.hbase is not None:
-            yield from _gauge("regions", "Regions by status.", _by_status(region_counts(outcome)), names)
-            lag_s = _seconds(outcome.hbase.worst_lag_ms)
-            yield from _value("worst_lag_seconds", "How far the slowest region is behind.", lag_s, names)
-            meaning = "Write time of the oldest missing entry that later entries have overtaken."
-            hole_s = _seconds(outcome.overview.oldest_hole_ms)
-            yield from _value("oldest_hole_timestamp_seconds", meaning, hole_s, names)
-        meaning = "What was left to ship in the peer's queues when the master's status was written."
-        yield from _value("queued_bytes", meaning, outcome.queued_bytes, names)
-        if outcome.hdfs is not None:
-            yield from _gauge("files", "Files by status.", _by_status(file_counts(outcome)), names)
-        meaning = "Everything written before this is in scope."
-        yield from _value("cut_timestamp_seconds", meaning, outcome.cut_ms / 1000, names)
-        if self._points:
-            yield from _points(names, self._points, self._run_ms / 1000)
-        # OpenMetrics demands this last line; the textfile collector reads it as a comment.
-        yield "# EOF"
+    ended_ms = int(time.time() * 1000) if run_ms is None else run_ms
+    known = (last or Before()).after(outcome, ended_ms)
+    names = known.names
+    yield from _run(known, 1, ended_ms, duration_s)
+    yield from _value("exit_code", "Exit code of the last check.", outcome.exit_code, names)
+    meaning = "Verdict of a half: 0 complete, 1 not complete, 3 could not be verified."
+    yield from _gauge("verdict", meaning, _verdicts(outcome), names)
+    if outcome.hbase is not None:
+        yield from _gauge("regions", "Regions by status.", _by_status(region_counts(outcome)), names)
+        lag_s = _seconds(outcome.hbase.worst_lag_ms)
+        yield from _value("worst_lag_seconds", "How far the slowest region is behind.", lag_s, names)
+        meaning = "Write time of the oldest missing entry that later entries have overtaken."
+        hole_s = _seconds(outcome.overview.oldest_hole_ms)
+        yield from _value("oldest_hole_timestamp_seconds", meaning, hole_s, names)
+    meaning = "What was left to ship in the peer's queues when the master's status was written."
+    yield from _value("queued_bytes", meaning, outcome.queued_bytes, names)
+    if outcome.hdfs is not None:
+        yield from _gauge("files", "Files by status.", _by_status(file_counts(outcome)), names)
+    meaning = "Everything written before this is in scope."
+    yield from _value("cut_timestamp_seconds", meaning, outcome.cut_ms / 1000, names)
+    if points:
+        yield from _points(names, points, ended_ms / 1000)
+    yield _EOF
 
 
-def write_metrics(path: str | os.PathLike[str], lines: Iterable[str]) -> None:
-    """Write a textfile that an exporter of another user can read. Raises `OutputError`."""
-    with atomic_write(path, PUBLIC) as stream:
-        stream.writelines(f"{line}\n" for line in lines)
+def failure_metrics(last: Before, run_ms: int | None = None, duration_s: float | None = None) -> Iterator[str]:
+    """Yield the lines of a run that failed: `up` 0 under the labels of the previous run."""
+    # Each series has all three labels, even if no run has come to a verdict yet.
+    names = {name: last.names.get(name, "") for name in ("master", "slave", "peer")}
+    yield from _run(replace(last, names=names), 0, int(time.time() * 1000) if run_ms is None else run_ms, duration_s)
+    yield _EOF
+
+
+def _run(known: Before, up: int, ended_ms: int, duration_s: float | None) -> Iterator[str]:
+    names = known.names
+    yield from _value("up", "Whether the last run came to a verdict: 0 after an error (exit code 2).", up, names)
+    meaning = "When the last run ended, with or without a verdict."
+    yield from _value("last_run_timestamp_seconds", meaning, ended_ms / 1000, names)
+    meaning = "When a run last ended with the verdict complete."
+    yield from _value("last_success_timestamp_seconds", meaning, known.last_success_s, names)
+    yield from _value("run_duration_seconds", "How long the last run took.", duration_s, names)
+    meaning = "How many restrictions the check names, such as --table: no half is complete beyond them."
+    yield from _value("limits", meaning, known.limits, names)
+    meaning = "CRC-32 of these restrictions: another number stands for other ones."
+    yield from _value("limits_checksum", meaning, known.limits_checksum, names)
 
 
 def published_metrics(is_up: bool, cut_ms: int | None, size: int | None, took_s: float) -> Iterator[str]:
@@ -144,10 +129,9 @@ def published_metrics(is_up: bool, cut_ms: int | None, size: int | None, took_s:
     yield from _value("publish_up", "Whether the last round of publish ended without an error.", int(is_up), {})
     yield from _value("publish_round_timestamp_seconds", "When the last round of publish ended.", time.time(), {})
     yield from _value("publish_round_seconds", "How long the last round of publish took.", took_s, {})
-    meaning = "The cut of the newest file published."
-    yield from _value("published_cut_timestamp_seconds", meaning, _seconds(cut_ms), {})
+    yield from _value("published_cut_timestamp_seconds", "The cut of the newest file published.", _seconds(cut_ms), {})
     yield from _value("published_bytes", "The size of the newest file published.", size, {})
-    yield "# EOF"
+    yield _EOF
 
 
 def queue_metrics(cluster_id: str, read_ms: int, peers: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -165,7 +149,7 @@ def queue_metrics(cluster_id: str, read_ms: int, peers: Iterable[Mapping[str, An
     yield from _gauge("queue_left_bytes", "Bytes of WALs still to be shipped to a peer.", by_peer("left_bytes"), names)
     oldest = [(labels, opened_ms / 1000) for labels, opened_ms in by_peer("oldest_ms")]
     yield from _gauge("queue_oldest_wal_timestamp_seconds", "When a peer's oldest WAL was opened.", oldest, names)
-    yield "# EOF"
+    yield _EOF
 
 
 def point_metrics(names: Mapping[str, str], points: Mapping[str, int | None], limits: int) -> Iterator[str]:
@@ -176,7 +160,7 @@ def point_metrics(names: Mapping[str, str], points: Mapping[str, int | None], li
     yield from _points(names, points, time.time())
     meaning = "How many restrictions recovery-point names, such as --table: the point of the whole is of no more."
     yield from _value("recovery_point_limits", meaning, limits, names)
-    yield "# EOF"
+    yield _EOF
 
 
 def _points(names: Mapping[str, str], points: Mapping[str, int | None], asked_s: float) -> Iterator[str]:
@@ -216,11 +200,10 @@ def _value(name: str, meaning: str, value: float | None, names: Mapping[str, str
 def _gauge(name: str, meaning: str, samples: Sequence[_Sample], names: Mapping[str, str]) -> Iterator[str]:
     if not samples:
         return
-    yield f"# HELP status_tool_{name} {meaning}"
-    yield f"# TYPE status_tool_{name} gauge"
+    yield f"# HELP status_tool_{name} {meaning}\n# TYPE status_tool_{name} gauge\n"
     for labels, value in samples:
         text = ",".join(f'{label}="{_label(content)}"' for label, content in {**names, **labels}.items())
-        yield f"status_tool_{name}{{{text}}} {value}"
+        yield f"status_tool_{name}{{{text}}} {value}\n"
 
 
 def _label(value: str) -> str:

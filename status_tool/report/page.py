@@ -1,42 +1,33 @@
-"""A self-contained HTML report: no network, readable without its script, light or dark as the reader's system.
+"""The HTML report, readable without its script, light or dark as the reader's system.
 
 Its content is prepared here for the template: words, cells, and the pictures' coordinates.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from typing import Any, TextIO
+from typing import Any
 
 from status_tool.explain.advice import SYNC_DELETES, UNDER_REPAIRS
 from status_tool.printable import counted, duration, iso, printable_key, safe
 from status_tool.report.picture import picture
-from status_tool.report.reporter import EVIDENCE_WORDS, Reporter, file_counts, region_counts, span
-from status_tool.report.text import (
-    NUMBERED,
-    accepted_line,
-    headline,
-    not_replicated_line,
-    notices,
-    proof_words,
-    shell_lines,
-)
+from status_tool.report.summary import EVIDENCE_WORDS, file_counts, in_total, region_counts, span
+from status_tool.report.templates import asset, page_parts
+from status_tool.report.text import NUMBERED, accepted_line, headline, not_replicated_line, notices
 from status_tool.report.timeline import timeline
 from status_tool.vocabulary.outcome import (
     LAG_BOUNDS_MS,
     Drawing,
+    Folder,
     Group,
     Moment,
     Outcome,
     Problem,
     ServerState,
+    TableLine,
+    TableRepair,
 )
 from status_tool.vocabulary.state_rows import REPLICATOR, WRITER
 from status_tool.vocabulary.verdicts import SEVERITY, FileStatus, Status
@@ -58,69 +49,33 @@ OPEN_UP_TO = 10
 PRINTED_UP_TO = CHUNK
 """More rows of a cause are not unfolded on paper."""
 
-_KEYS = {
-    **{str(Status.COMPLETE): "c", str(Status.BEHIND): "b", str(Status.GAP): "g", str(Status.MISSING): "m"},
-    **{
-        str(Status.UNVERIFIABLE): "u",
-        str(FileStatus.MATCH): "c",
-        str(FileStatus.MISMATCH): "d",
-        str(Status.DIFFERS): "d",
-    },
-    **{str(FileStatus.INCOMPARABLE): "u", str(FileStatus.EXTRA): "b"},
+_KEYS: dict[str, str] = {
+    **{Status.COMPLETE: "c", FileStatus.MATCH: "c", Status.BEHIND: "b", FileStatus.EXTRA: "b", Status.GAP: "g"},
+    **{Status.MISSING: "m", Status.DIFFERS: "d", FileStatus.MISMATCH: "d"},
 }
+"""The page's styles by status; any other is `u`."""
+_SEVERITY = {str(status): rank for status, rank in SEVERITY.items()}
 _ROLES = {WRITER: "write-time", REPLICATOR: "replicate-time"}
-_LABELS: dict[str, Sequence[str]] = {
+_COLUMNS: dict[str, Sequence[str]] = {
     "folders": ("folder", "files", "not the same", "by status"),
     "lags": ("server", "problems", "behind by", "compared with the slowest"),
     "servers": ("no.", "cluster", "server", "tracker", "live", "tracked", "answered", "last flush", "detail"),
 }
 """The columns of the page's tables by their class."""
-_REPAIRS_NOTE = "What is copied twice does no harm. --repair-script FILE.sh writes all repairs as one script."
 
 
-class HtmlReporter(Reporter):
-    """Writes one page; `run_ms` is when the check ran (now), `history` what earlier ones have found, oldest first."""
+def html_report(outcome: Outcome, run_ms: int | None = None, history: Sequence[Moment] = ()) -> Iterator[str]:
+    """Yield the page part by part.
 
-    def __init__(self, run_ms: int | None = None, history: Sequence[Moment] = ()) -> None:
-        self._run_ms = int(time.time() * 1000) if run_ms is None else run_ms
-        self._history = history
-
-    def write(self, outcome: Outcome, stream: TextIO) -> None:
-        # `render` would hold the whole page as one text.
-        for part in _template().generate(**_content(outcome, self._run_ms), timeline=timeline(self._history)):
-            stream.write(part)
-
-
-@cache
-def _template() -> Any:
-    # Imported here: most runs write no page.
-    from jinja2 import Environment, StrictUndefined
-
-    # A name that `_content` lacks is an error (`StrictUndefined`): by default it would be blank on the page.
-    environment = Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, finalize=_finalized
-    )
-    return environment.from_string(_asset("report.html.j2"))
-
-
-def style() -> str:
-    """Return the style of every page, in CSS."""
-    return _asset("report.css")
-
-
-@cache
-def _asset(name: str) -> str:
-    return (files("status_tool.report") / "assets" / name).read_text(encoding="utf-8")
-
-
-def _finalized(value: Any) -> Any:
-    """Sanitise and escape names from outside. Our own markup passes."""
-    return value if hasattr(value, "__html__") or not isinstance(value, str) else safe(value)
+    `run_ms` is when the check ran (None: now), `history` what earlier ones have found, oldest first.
+    """
+    ran_ms = int(time.time() * 1000) if run_ms is None else run_ms
+    content = _content(outcome, ran_ms) | {"timeline": timeline(history)}
+    title = f"Replication status: {content['verdict']}: {content['share']}"
+    return page_parts("report.html.j2", content, title, asset("report.js"))
 
 
 def _content(outcome: Outcome, run_ms: int) -> dict[str, Any]:
-    from markupsafe import Markup
-
     overview = outcome.overview
     drawing = overview.drawing or Drawing()
     problems = drawing.problems or outcome.problems
@@ -129,10 +84,7 @@ def _content(outcome: Outcome, run_ms: int) -> dict[str, Any]:
     # A server with both trackers has two rows: reversed, the first one's number wins.
     numbers = {row[2]: row[0] for row in reversed(server_rows)}
     placed = _numbered(problems) if len(problems) < LINKED_BELOW else {}
-    repairs = {repair.table: _repair(repair) for repair in overview.repairs}
-    # The page's policy lets this script run by its hash, and no other.
-    script = _asset("report.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    repairs = {repair.table: repair for repair in overview.repairs}
     clusters = outcome.clusters if outcome.clusters is not None and outcome.clusters.links else None
     # Before `repairs` below: each group takes its table's repair out (`_mended`), and the others are listed at the end.
     groups = [
@@ -140,51 +92,39 @@ def _content(outcome: Outcome, run_ms: int) -> dict[str, Any]:
         for group, own in _with_problems(overview.groups, problems)
     ]
     shown = [status for status in reversed(Status) if any(line.regions[status] for line in overview.tables)]
-    table_columns = ["table", *map(str, shown), "behind by", "regions"]
-    verdict, _, share = " ".join(headline(outcome)).partition(": ")
+    columns = {
+        **_COLUMNS,
+        "tables": ["table", *map(str, shown), "behind by", "regions"],
+        **{group["columns_class"]: [name for _, name in group["columns"]] for group in groups},
+    }
+    verdict, _, share = headline(outcome).partition(": ")
     return {
-        "labels": _LABELS,
-        "script": Markup(script),
-        "script_hash": f"sha256-{digest}",
-        "css": Markup(style() + _labels({**_LABELS, "tables": table_columns}, groups)),
-        "title": f"Replication status: {verdict}: {share}",
+        "columns": columns,
         "run_time": iso(run_ms),
-        "style": outcome.verdict.value,
+        "outcome": outcome,
         "verdict": verdict,
-        "share": f"{share}.",
-        "question": _question(outcome),
+        "share": share,
         "notes": notices(outcome),
         "facts": _facts(outcome),
         "counts": list(_counts(outcome)),
-        "table_columns": table_columns,
         "tables": [_table_line(line, shown) for line in overview.tables],
         "tiles": _tiles(drawing, problems, placed),
-        "tiles_text": _tiles_text(drawing),
+        "most_regions": max((tile.regions for tile in drawing.tiles), default=1),
         "axis": _axis(outcome, problems),
         "lags": _lags(drawing),
         "server_lags": _server_lags(problems),
-        "server_lags_text": _of_listed(overview.groups, problems),
         "folders": [_folder(folder) for folder in drawing.folders],
         "more_folders": drawing.more_folders,
-        "topology": [Markup(line) for line in picture(clusters)] if clusters else [],
-        "topology_words": "; ".join(
-            f"{link.source} replicates to {link.target} as peer {link.peer}{f' ({link.note})' if link.note else ''}"
-            for link in (clusters.links if clusters else ())
-        ),
-        "repairs_note": _REPAIRS_NOTE if overview.repairs else "",
-        "repairs": list(repairs.values()),
+        "links": clusters.links if clusters else (),
+        "topology": picture(clusters) if clusters else None,
+        "repairs": repairs.values(),
+        "sync_deletes": SYNC_DELETES,
         "groups": groups,
         "total": sum(group.count for group in overview.groups),
+        "listed": len(problems),
         "compact": compact,
         "servers": server_rows,
     }
-
-
-def _question(outcome: Outcome) -> str:
-    """Return the question that the page answers: between which clusters, and up to when."""
-    master = outcome.master_address or outcome.master_cluster_id or "unknown"
-    slave = outcome.slave_address or outcome.slave_cluster_id or "unknown"
-    return f"From {master} to {slave}; everything that was written up to {iso(outcome.cut_ms)}."
 
 
 def _facts(outcome: Outcome) -> list[tuple[str, str]]:
@@ -215,16 +155,11 @@ def _cluster(cluster_id: str, address: str) -> str:
 
 
 def _counts(outcome: Outcome) -> Iterator[tuple[str, str, list[tuple[str, float, float]], list[tuple[str, str, int]]]]:
-    halves = [("Regions", region_counts(outcome))] * (outcome.hbase is not None)
-    halves += [("Files", file_counts(outcome))] * (outcome.hdfs is not None)
-    for name, counts in halves:
+    halves = [("region", region_counts(outcome))] * (outcome.hbase is not None)
+    halves += [("file", file_counts(outcome))] * (outcome.hdfs is not None)
+    for noun, counts in halves:
         cells = [(_KEYS.get(status, "u"), status, count) for status, count in counts.items()]
-        yield name, _words(counts, name.lower()), _parts(counts), cells
-
-
-def _words(counts: dict[str, int], noun: str) -> str:
-    known = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-    return f"{sum(counts.values())} {noun}: {known or 'none'}"
+        yield f"{noun.capitalize()}s", in_total(counts, noun), _parts(counts), cells
 
 
 def _parts(counts: dict[str, int]) -> list[tuple[str, float, float]]:
@@ -240,7 +175,7 @@ def _parts(counts: dict[str, int]) -> list[tuple[str, float, float]]:
     return parts
 
 
-def _table_line(line: Any, shown: Sequence[Status]) -> dict[str, Any]:
+def _table_line(line: TableLine, shown: Sequence[Status]) -> dict[str, Any]:
     counts = {str(status): line.regions[status] for status in shown}
     return {
         "name": line.table,
@@ -248,7 +183,7 @@ def _table_line(line: Any, shown: Sequence[Status]) -> dict[str, Any]:
         "lag_ms": line.lag_ms or 0,
         "lag": duration(line.lag_ms) if line.lag_ms else "",
         "parts": _parts(counts),
-        "words": f"{line.table}: {_words(counts, 'regions')}",
+        "words": f"{line.table}: {in_total(counts, 'region')}",
     }
 
 
@@ -265,7 +200,7 @@ def _tiles(drawing: Drawing, problems: Sequence[Problem], placed: dict[str, int]
     # Reversed: of a region's problems the first one wins, which is the worst.
     details = {problem.region: problem.detail for problem in reversed(problems)} if placed else {}
     by_table: dict[str, list[Any]] = defaultdict(list)
-    counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
     for tile in drawing.tiles:
         bad = tile.worst is not Status.COMPLETE
         title = ""
@@ -273,20 +208,12 @@ def _tiles(drawing: Drawing, problems: Sequence[Problem], placed: dict[str, int]
             several = f"{tile.at_fault} of {tile.regions} regions; " if tile.regions > 1 else ""
             title = f"{several}{tile.region}: {details.get(tile.region, tile.worst)}"
         number = placed.get(tile.region or "") if bad else None
-        by_table[tile.table].append((_KEYS[str(tile.worst)], number, title))
-        counts[tile.table][str(tile.worst)] += 1 if tile.regions == 1 else tile.at_fault
-        counts[tile.table][str(Status.COMPLETE)] += tile.regions - tile.at_fault if tile.regions > 1 else 0
+        by_table[tile.table].append((_KEYS.get(tile.worst, "u"), number, title))
+        counts[tile.table][tile.worst] += tile.at_fault
+        counts[tile.table][Status.COMPLETE] += tile.regions - tile.at_fault
     # Tables without a problem come last; otherwise their order stays, as `sorted` is stable.
     order = sorted(by_table, key=lambda table: all(key == "c" for key, _, _ in by_table[table]))
-    return [
-        (table, _words({s: n for s, n in counts[table].items() if n}, "regions"), by_table[table]) for table in order
-    ]
-
-
-def _tiles_text(drawing: Drawing) -> str:
-    most = max((tile.regions for tile in drawing.tiles), default=1)
-    each = "one region" if most == 1 else f"up to {most} neighbouring regions, coloured by the worst of them"
-    return f"Every square is {each}, from the first row key to the last. A marked one leads to its problem."
+    return [(table, in_total(counts[table], "region"), by_table[table]) for table in order]
 
 
 def _axis(outcome: Outcome, problems: Sequence[Problem]) -> dict[str, Any] | None:
@@ -322,10 +249,7 @@ def _axis(outcome: Outcome, problems: Sequence[Problem]) -> dict[str, Any] | Non
             f" the cut, {iso(outcome.cut_ms)}: everything before it is in scope."
         ),
         "width": AXIS,
-        "lanes": [
-            (name, [(key, CELL * at, CELL * wide, title) for key, at, wide, title in _runs(cells[lane])])
-            for lane, name in enumerate(names)
-        ],
+        "lanes": [(name, list(_runs(cells[lane]))) for lane, name in enumerate(names)],
         "first": iso(first),
         "last": iso(last),
         "cut": x_of(outcome.cut_ms) if first <= outcome.cut_ms else None,
@@ -336,28 +260,21 @@ def _runs(cells: dict[int, list[str]]) -> Iterator[tuple[str, int, int, str]]:
     """Yield neighbouring cells of the same worst kind as one mark, at most as many as a lane has cells."""
     runs: list[tuple[str, int, int, int]] = []
     for at, kinds in sorted(cells.items()):
-        worst = max(kinds, key=lambda kind: (SEVERITY.get(Status(kind), 0) if kind in set(Status) else 0, kind))
+        worst = max(kinds, key=lambda kind: (_SEVERITY.get(kind, 0), kind))
         if runs and runs[-1][0] == worst and runs[-1][1] + runs[-1][2] == at:
             runs[-1] = (worst, runs[-1][1], runs[-1][2] + 1, max(runs[-1][3], len(kinds)))
         else:
             runs.append((worst, at, 1, len(kinds)))
     for kind, at, wide, most in runs:
-        yield _KEYS.get(kind, "u"), at, wide, f"{kind}: {most} at a time"
+        yield _KEYS.get(kind, "u"), CELL * at, CELL * wide, f"{kind}: {most} at a time"
 
 
 def _lags(drawing: Drawing) -> list[tuple[str, int, float]]:
     if not any(drawing.lags):
         return []
-    names = [f"less than {_bound(bound)}" for bound in LAG_BOUNDS_MS] + [f"{_bound(LAG_BOUNDS_MS[-1])} or more"]
+    names = [*(f"less than {words}" for words in LAG_BOUNDS_MS.values()), "1 day or more"]
     most = max(drawing.lags)
     return [(name, count, round(100 * count / most, 1)) for name, count in zip(names, drawing.lags, strict=True)]
-
-
-def _bound(ms: int) -> str:
-    for unit, size in (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000)):
-        if ms >= size:
-            return counted(ms // size, unit)
-    return f"{ms} ms"
 
 
 def _server_lags(problems: Iterable[Problem]) -> list[tuple[str, int, int, str, float]]:
@@ -365,56 +282,18 @@ def _server_lags(problems: Iterable[Problem]) -> list[tuple[str, int, int, str, 
     for problem in problems:
         if problem.origin and problem.lag_ms is not None:
             found[problem.origin].append(problem.lag_ms)
-    most = max((max(lags) for lags in found.values()), default=0) or 1
-    order = sorted(found, key=lambda name: -max(found[name]))
-    return [
-        (name, len(found[name]), max(found[name]), duration(max(found[name])), round(100 * max(found[name]) / most, 1))
-        for name in order
-    ]
+    slowest = sorted(((max(lags), len(lags), name) for name, lags in found.items()), key=lambda one: -one[0])
+    most = slowest[0][0] if slowest else 0
+    return [(name, count, lag, duration(lag), round(100 * lag / (most or 1), 1)) for lag, count, name in slowest]
 
 
-def _of_listed(groups: Sequence[Group], problems: Sequence[Problem]) -> str:
-    total = sum(group.count for group in groups)
-    return f"Of the {len(problems)} worst problems of {total}." if total > len(problems) else ""
-
-
-def _folder(folder: Any) -> tuple[str, int, int, list[tuple[str, float, float]], str]:
+def _folder(folder: Folder) -> tuple[str, int, int, list[tuple[str, float, float]], str]:
     total = sum(folder.files.values())
     bad = total - folder.files.get(str(FileStatus.MATCH), 0)
-    return folder.path, total, bad, _parts(folder.files), f"{folder.path}: {_words(folder.files, 'files')}"
+    return folder.path, total, bad, _parts(folder.files), f"{folder.path}: {in_total(folder.files, 'file')}"
 
 
-def _repair(repair: Any) -> dict[str, Any]:
-    return {
-        "table": repair.table,
-        "reasons": ", ".join(repair.reasons),
-        "stuck": repair.stuck,
-        "first": repair.first,
-        "copying": ("On the master:", _command(repair.commands.copy_table)),
-        "proof": (f"{proof_words(repair)}:", _command(repair.check)),
-        "compare": [
-            ("On the master:", _command(repair.commands.hash_table)),
-            (
-                f"Then on the slave (first with --dryrun=true: it compares and changes nothing; {SYNC_DELETES}):",
-                repair.commands.sync_table,
-            ),
-        ],
-    }
-
-
-def _command(command: str) -> Any:
-    """Return a command in lines of a terminal's width, sanitised and escaped.
-
-    Narrow screens break it only between words.
-    """
-    from markupsafe import Markup
-
-    word = Markup("<span>{}</span>")
-    lines = (Markup(" ").join(word.format(part) for part in line.split(" ")) for line in shell_lines(command))
-    return Markup("\n").join(lines) if command else ""
-
-
-def _mended(group: Group, repairs: dict[str, Any]) -> dict[str, Any]:
+def _mended(group: Group, repairs: dict[str, TableRepair]) -> dict[str, Any]:
     """Return the repair of a table for its worst problem, which is the first shown; later ones refer to it."""
     if UNDER_REPAIRS not in group.todo:
         return {"repair": None}
@@ -437,26 +316,6 @@ def _servers(drawing: Drawing, problems: Sequence[Problem]) -> list[tuple[str, .
             (f"{number}", line.cluster, line.server, _ROLES.get(line.role, line.role), *flags, flush, line.detail)
         )
     return rows
-
-
-def _labels(tables: dict[str, Sequence[str]], groups: Sequence[dict[str, Any]]) -> str:
-    """Return the style that puts each cell below its column's name on a narrow screen. The names are our own."""
-    columns = {**tables, **{group["columns_class"]: [one.name for one in group["columns"]] for group in groups}}
-    rules = (
-        f'.{table} td:nth-child({number})::before {{ content: "{name}"; }}'
-        for table, names in columns.items()
-        for number, name in enumerate(names, 1)
-    )
-    return f"@media (max-width: 640px) {{ {' '.join(rules)} }}"
-
-
-# -- problems ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Column:
-    name: str
-    style: str
 
 
 def _with_problems(
@@ -513,14 +372,14 @@ def _group(
         f"{f', {group.count} times' if group.count > 1 else ''}",
         "key": _KEYS.get(group.kind, "u"),
         "detail": group.example.detail.removeprefix(f"{group.kind}: ") if same_detail else "",
-        "command": _command(group.command),
+        "command": group.command,
         "open": len(own) <= OPEN_UP_TO,
         "big": len(own) > PRINTED_UP_TO,
         "summary": f"{listed} of them, the worst first" if listed < group.count else whole,
         "todo": group.todo,
         "more": " ".join(more),
         "columns_class": "-".join(["of", *(name.partition(" ")[0] for name in names)]),
-        "columns": [_Column(titles.get(name, name), kinds[name][0]) for name in names],
+        "columns": [(kinds[name][0], titles.get(name, name)) for name in names],
         "chunks": [rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK)],
         "server_column": names.index("server") if "server" in names else -1,
     }

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TextIO
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Self, TextIO
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.markup import escape
-from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    ProgressColumn,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.progress import Progress as RichBars
 from rich.progress import Task as RichTask
 from rich.text import Text
@@ -25,58 +34,26 @@ EVERY_S = 30.0
 """Pause between two lines that say how far a run has come where nothing can redraw itself."""
 
 
-class Counted:
-    """Counter of a phase's parts, for any thread; as such it shows nothing."""
+@dataclass(eq=False)
+class Phase:
+    """A step of a run, and how much of it is done. Any thread may count."""
+
+    name: str
+    total: int | None = None
+    """The number of its parts; None: not known."""
+    began_s: float = field(default_factory=time.monotonic)
+    done: int = 0
+    is_done: bool = False
+    """True if it has ended without an error."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def advance(self, n: int = 1) -> None:
         """Report that `n` more parts are done."""
+        with self._lock:
+            self.done += n
 
     def reach(self, done: int, total: int) -> None:
         """Report what is done and known of the whole by now."""
-
-
-class Progress:
-    """Progress that shows nothing, and the interface of those that do.
-
-    Use it as a context manager around the run. `phase` may be nested.
-    """
-
-    def __init__(self) -> None:
-        self._step = contextlib.ExitStack()
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._step.close()
-
-    @contextlib.contextmanager
-    def phase(self, name: str, total: int | None = None) -> Iterator[Counted]:
-        """Show a step of the run while the block runs; `total` where its size is known, or nearly."""
-        yield Counted()
-
-    def step(self, name: str) -> None:
-        """End the step before and begin this one: phases for code that only announces its next step."""
-        self._step.close()
-        self._step.enter_context(self.phase(name))
-
-    def note(self, text: str) -> None:
-        """Show a line that stays, above the live display."""
-
-
-@dataclass
-class Phase(Counted):
-    """A step of a run, and how much of it is done."""
-
-    name: str
-    total: int | None
-    began_s: float
-    done: int = 0
-
-    def advance(self, n: int = 1) -> None:
-        self.done += n
-
-    def reach(self, done: int, total: int) -> None:
         self.done, self.total = done, total
 
     def line(self, now_s: float) -> str:
@@ -91,122 +68,57 @@ class Phase(Counted):
         return ", ".join(parts)
 
 
-class LineProgress(Progress):
+class Lines:
     """Plain lines: one every `EVERY_S`, and one at the start of each phase if it announces them.
 
     For streams that cannot redraw: terminals of that kind, logs, and what cron and systemd collect.
     """
 
-    def __init__(self, stream: TextIO, *, announces: bool = True, prefix: str = "", stamps: bool = False) -> None:
-        """Each line begins with `prefix`, or with its time, UTC, if it `stamps` them."""
-        super().__init__()
+    def __init__(self, stream: TextIO, *, announces: bool = True, prefix: str = "", is_log: bool = False) -> None:
+        """Each line begins with `prefix`; in a log with its time, UTC, and the last one says how the run ended."""
         self._stream = stream
         self._announces = announces
         self._prefix = prefix
-        self._stamps = stamps
-        self._phases: list[Phase] = []
+        self._is_log = is_log
         self._over = threading.Event()
 
-    def __enter__(self) -> Progress:
+    def start(self, phases: Sequence[Phase]) -> None:
         # A daemon, so that no end of the process has to wait for it.
-        threading.Thread(target=self._report, name="progress", daemon=True).start()
-        return self
+        threading.Thread(target=self._report, args=(phases,), name="progress", daemon=True).start()
 
-    def __exit__(self, *error: object) -> None:
-        self._over.set()
-        super().__exit__(*error)
-
-    @contextlib.contextmanager
-    def phase(self, name: str, total: int | None = None) -> Iterator[Counted]:
+    def begin(self, phase: Phase) -> None:
         if self._announces:
-            self.note(f"{name} ({total})" if total is not None else name)
-        opened = Phase(name, total, time.monotonic())
-        self._phases.append(opened)
-        try:
-            yield opened
-        finally:
-            self._phases.remove(opened)
+            self.note(phase.name if phase.total is None else f"{phase.name} ({phase.total})")
 
     def note(self, text: str) -> None:
-        begin = f"{iso(time.time_ns() // 1_000_000)} " if self._stamps else self._prefix
+        begin = f"{iso(time.time_ns() // 1_000_000)} " if self._is_log else self._prefix
         # A closed stderr, or a full disk below a log, must not end the run.
         with contextlib.suppress(OSError, ValueError):
             print(f"{begin}{safe(text)}", file=self._stream, flush=True)
 
-    def _report(self) -> None:
+    def stop(self, ended: str) -> None:
+        if self._is_log:
+            self.note(ended)
+        self._over.set()
+
+    def _report(self, phases: Sequence[Phase]) -> None:
         while not self._over.wait(EVERY_S):
             # Several may count side by side; else the innermost says where the run is. The copy is for the run's own
             # thread, which begins and ends phases meanwhile.
-            phases = list(self._phases)
-            for one in [phase for phase in phases if phase.done] or phases[-1:]:
+            now = list(phases)
+            for one in [phase for phase in now if phase.done] or now[-1:]:
                 self.note(one.line(time.monotonic()))
 
 
-class _Both(Counted):
-    def __init__(self, *both: Counted) -> None:
-        self._both = both
-
-    def advance(self, n: int = 1) -> None:
-        for one in self._both:
-            one.advance(n)
-
-    def reach(self, done: int, total: int) -> None:
-        for one in self._both:
-            one.reach(done, total)
-
-
-class LoggedProgress(Progress):
-    """A progress that also writes lines to a log."""
-
-    def __init__(self, shown: Progress, log: Progress) -> None:
-        super().__init__()
-        self._both = (shown, log)
-
-    def __enter__(self) -> Progress:
-        for one in self._both:
-            one.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        super().__exit__(*error)
-        kind, raised = (*error, None, None)[:2]
-        self._both[1].note("done" if kind is None else f"ended: {str(raised) or getattr(kind, '__name__', kind)}")
-        for one in self._both:
-            one.__exit__(*error)
-
-    @contextlib.contextmanager
-    def phase(self, name: str, total: int | None = None) -> Iterator[Counted]:
-        with self._both[0].phase(name, total) as shown, self._both[1].phase(name, total) as logged:
-            yield _Both(shown, logged)
-
-    def note(self, text: str) -> None:
-        for one in self._both:
-            one.note(text)
-
-
-class _Bar(Counted):
-    def __init__(self, bars: RichBars, task: TaskID) -> None:
-        self._bars = bars
-        self._task = task
-
-    def advance(self, n: int = 1) -> None:
-        self._bars.advance(self._task, n)
-
-    def reach(self, done: int, total: int) -> None:
-        self._bars.update(self._task, completed=done, total=total)
-
-
-class LiveProgress(Progress):
+class Bars:
     """Bars that redraw themselves, with counts, and the time left where it can be known."""
 
     def __init__(self, stream: TextIO) -> None:
-        super().__init__()
-        self._bars = RichBars(
+        self._bars = _PhaseBars(
             SpinnerColumn(finished_text="✓"),
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
-            # `TextColumn` demands a format, which `render` below does without.
-            _CountColumn("{task.completed}"),
+            _CountColumn(),
             TimeElapsedColumn(),
             TimeRemainingColumn(compact=True),
             console=Console(file=stream, stderr=True),
@@ -214,35 +126,89 @@ class LiveProgress(Progress):
             transient=True,
         )
 
-    def __enter__(self) -> Progress:
+    def start(self, phases: Sequence[Phase]) -> None:
         self._bars.start()
-        return self
 
-    def __exit__(self, *error: object) -> None:
-        super().__exit__(*error)
-        self._bars.stop()
-
-    @contextlib.contextmanager
-    def phase(self, name: str, total: int | None = None) -> Iterator[Counted]:
+    def begin(self, phase: Phase) -> None:
         # rich takes square brackets for markup, and paths may hold them.
-        task = self._bars.add_task(escape(safe(name)), total=total)
-        yield _Bar(self._bars, task)
-        # A phase that fails does not get here, and its bar stays as it is.
-        done = next(item for item in self._bars.tasks if item.id == task)
-        whole = done.total if done.total is not None else max(done.completed, 1)
-        self._bars.update(task, total=whole, completed=whole)
+        self._bars.shown[self._bars.add_task(escape(safe(phase.name)), total=phase.total)] = phase
 
     def note(self, text: str) -> None:
         self._bars.console.print(escape(safe(text)), highlight=False)
 
+    def stop(self, ended: str) -> None:
+        self._bars.stop()
 
-class _CountColumn(TextColumn):
+
+class _PhaseBars(RichBars):
+    """Draws each phase as it is by then. The bar of one that has failed stays as it was."""
+
+    def __init__(self, *columns: ProgressColumn, console: Console, transient: bool) -> None:
+        self.shown: dict[TaskID, Phase] = {}
+        super().__init__(*columns, console=console, transient=transient)
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        # The copy is for the run's own thread, which begins phases meanwhile.
+        for task, phase in list(self.shown.items()):
+            whole = max(phase.done, 1) if phase.total is None else phase.total
+            done, total = (whole, whole) if phase.is_done else (phase.done, phase.total)
+            self.update(task, completed=done, total=total)
+        return super().get_renderables()
+
+
+class _CountColumn(ProgressColumn):
     """`17 of 200`, or `17` where the total is unknown; empty for a phase that counts nothing."""
 
     def render(self, task: RichTask) -> Text:
         if task.total is None:
             return Text(f"{int(task.completed)}" if task.completed else "")
         return Text(f"{int(task.completed)} of {int(task.total)}")
+
+
+class Progress:
+    """Phases of a run, shown on displays; on none in a quiet run.
+
+    Use it as a context manager around the run. `phase` may be nested.
+    """
+
+    def __init__(self, *displays: Lines | Bars) -> None:
+        self.phases: list[Phase] = []
+        self._displays = displays
+        self._step = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        for one in self._displays:
+            one.start(self.phases)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, raised: BaseException | None, at: object) -> None:
+        self._step.close()
+        ended = "done" if kind is None else f"ended: {str(raised) or kind.__name__}"
+        for one in self._displays:
+            one.stop(ended)
+
+    @contextlib.contextmanager
+    def phase(self, name: str, total: int | None = None) -> Iterator[Phase]:
+        """Show a step of the run while the block runs; `total` where its size is known, or nearly."""
+        opened = Phase(name, total)
+        self.phases.append(opened)
+        for one in self._displays:
+            one.begin(opened)
+        try:
+            yield opened
+            opened.is_done = True
+        finally:
+            self.phases.remove(opened)
+
+    def step(self, name: str) -> None:
+        """End the step before and begin this one: phases for code that only announces its next step."""
+        self._step.close()
+        self._step.enter_context(self.phase(name))
+
+    def note(self, text: str) -> None:
+        """Show a line that stays, above the live display."""
+        for one in self._displays:
+            one.note(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,9 +232,12 @@ def set_shown(shown: Shown) -> None:
 def open_log(path: str | os.PathLike[str]) -> TextIO:
     """Open a log to append to. A new one is readable by its owner only. Raises `OutputError`."""
     try:
-        return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a", encoding="utf-8")
+        # Non-blocking: a pipe may have no reader, or a slow one, for which no run waits.
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o600)
+        return os.fdopen(descriptor, "a", encoding="utf-8")
     except OSError as error:
-        raise OutputError(f"cannot write {safe(str(path))}: {error.strerror}; name another --log-file") from error
+        why = "a pipe that nobody reads, or a socket" if error.errno == errno.ENXIO else error.strerror
+        raise OutputError(f"cannot write {safe(str(path))}: {why}; name another --log-file") from error
 
 
 def make_progress(stream: TextIO | None = None) -> Progress:
@@ -278,20 +247,16 @@ def make_progress(stream: TextIO | None = None) -> Progress:
     """
     # `sys.stderr` is None in a process that was started without that descriptor.
     stream = sys.stderr if stream is None else stream
-    shown = _on(stream) if stream is not None and not _shown.quiet else Progress()
-    return shown if _shown.log is None else LoggedProgress(shown, LineProgress(_shown.log, stamps=True))
+    shown = [] if stream is None or _shown.quiet else [_on(stream)]
+    log = [] if _shown.log is None else [Lines(_shown.log, is_log=True)]
+    return Progress(*shown, *log)
 
 
-def is_live(stream: TextIO) -> bool:
-    """Return True if a display may redraw itself on the stream. `-v` wants lines that stay."""
-    # rich takes a terminal without TERM for one that can redraw.
-    return stream.isatty() and not _shown.verbose and os.environ.get("TERM", "dumb") not in ("dumb", "")
-
-
-def _on(stream: TextIO) -> Progress:
-    if is_live(stream):
-        return LiveProgress(stream)
-    if stream.isatty():
-        return LineProgress(stream)
-    # In a log that others write to, short runs stay silent, and each line says whose it is.
-    return LineProgress(stream, announces=_shown.verbose, prefix="status-tool: ")
+def _on(stream: TextIO) -> Lines | Bars:
+    if not stream.isatty():
+        # In a log that others write to, short runs stay silent, and each line says whose it is.
+        return Lines(stream, announces=_shown.verbose, prefix="status-tool: ")
+    # `-v` wants lines that stay. rich takes a terminal without TERM for one that can redraw.
+    if _shown.verbose or os.environ.get("TERM", "dumb") in ("dumb", ""):
+        return Lines(stream)
+    return Bars(stream)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import TextIO
 
 from status_tool.explain.advice import CONTENTS
 from status_tool.printable import counted, few, iso, safe
-from status_tool.report.reporter import Reporter
 from status_tool.report.text import MAX_LISTED_NAMES
 from status_tool.vocabulary.outcome import Outcome, TableRepair
 
@@ -50,34 +48,30 @@ repair() {{
 """
 
 
-class ScriptReporter(Reporter):
-    """Writes the script; `name` is the file's, for its own help."""
+def repair_script(outcome: Outcome, name: str) -> Iterator[str]:
+    """Yield the lines of the script; `name` is the file's, for its own help."""
+    yield from (f"{line}\n" for line in _lines(outcome, name))
 
-    def __init__(self, name: str) -> None:
-        self._name = name
 
-    def write(self, outcome: Outcome, stream: TextIO) -> None:
-        stream.writelines(line + "\n" for line in self._lines(outcome))
-
-    def _lines(self, outcome: Outcome) -> Iterator[str]:
-        repairs = outcome.overview.repairs
-        yield _HEAD.format(name=safe(self._name))
-        yield f"# Master {safe(outcome.master_cluster_id)}, slave {safe(outcome.slave_cluster_id)},"
-        yield f"# cut {iso(outcome.cut_ms)}; {counted(len(repairs), 'table')}"
-        for repair in repairs:
-            yield from _repair(repair)
-        if not repairs:
-            yield "echo 'There is nothing that copying a table would repair.'"
-        else:
-            yield ""
-            yield from _proof(repairs)
-        # No copy repairs these: rows that are left over have to go as well.
-        if compared := sorted({one.table for one in outcome.overview.groups if one.table and one.code in CONTENTS}):
-            names = few([safe(table) for table in compared], MAX_LISTED_NAMES)
-            yield ""
-            yield f"echo {_word(f'To be compared by HashTable and SyncTable, as the check says: {names}')}"
+def _lines(outcome: Outcome, name: str) -> Iterator[str]:
+    repairs = outcome.overview.repairs
+    yield _HEAD.format(name=safe(name))
+    yield f"# Master {safe(outcome.master_cluster_id)}, slave {safe(outcome.slave_cluster_id)},"
+    yield f"# cut {iso(outcome.cut_ms)}; {counted(len(repairs), 'table')}"
+    for repair in repairs:
+        yield from _repair(repair)
+    if not repairs:
+        yield "echo 'There is nothing that copying a table would repair.'"
+    else:
         yield ""
-        yield 'exit "$failed"'
+        yield from _proof(repairs)
+    # No copy repairs these: rows that are left over have to go as well.
+    if compared := sorted({one.table for one in outcome.overview.groups if one.table and one.code in CONTENTS}):
+        names = few([safe(table) for table in compared], MAX_LISTED_NAMES)
+        yield ""
+        yield f"echo {_word(f'To be compared by HashTable and SyncTable, as the check says: {names}')}"
+    yield ""
+    yield 'exit "$failed"'
 
 
 def _repair(repair: TableRepair) -> Iterator[str]:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from typing import TextIO
 
 from status_tool.explain.advice import SYNC_DELETES
 from status_tool.printable import counted, duration, few, iso, printable_key, safe
-from status_tool.report.reporter import (
+from status_tool.report.summary import (
     EVIDENCE_WORDS,
     VERDICT_WORDS,
-    Reporter,
     file_counts,
+    in_parts,
+    in_total,
     region_counts,
     span,
-    timestamps_notice,
 )
 from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, RECORDED
 from status_tool.vocabulary.outcome import Group, HBaseOutcome, Outcome, Problem, TableLine, TableRepair
@@ -42,30 +41,22 @@ SHUTDOWN_WORDS = {
 }
 
 
-class TextReporter(Reporter):
-    """Writes the verdict, problems by cause, tables, repairs, notes, and as last lines the verdict of each half."""
+def text_report(outcome: Outcome, script: str | None = None, *, quiet: bool = False) -> Iterator[str]:
+    """Yield the lines of the verdict, problems by cause, tables, repairs, notes, and last the verdict of each half.
 
-    def __init__(self, script: str | None = None, *, quiet: bool = False) -> None:
-        """`script` is where the repairs are written besides: then only named here. `quiet`: the verdict alone."""
-        self._script = script
-        self._quiet = quiet
-
-    def write(self, outcome: Outcome, stream: TextIO) -> None:
-        lines = _verdict_alone(outcome) if self._quiet else _lines(outcome, self._script)
-        stream.writelines(f"{line}\n" for line in lines)
-
-
-def _verdict_alone(outcome: Outcome) -> Iterator[str]:
-    yield from (line for text in headline(outcome) for line in folded(text))
-    yield from verdict_lines(outcome)
+    `script` is where the repairs are written besides: then they are only named here. `quiet`: the verdict alone.
+    """
+    yield from (f"{line}\n" for line in hanging("", headline(outcome)))
+    if not quiet:
+        yield from (f"{line}\n" for line in _lines(outcome, script))
+    yield from (f"{line}\n" for line in verdict_lines(outcome))
 
 
 def _lines(outcome: Outcome, script: str | None) -> Iterator[str]:
-    """Yield the report's lines.
+    """Yield what stands between the verdicts.
 
     Little comes before the problems: whoever is woken by them sees them without scrolling.
     """
-    yield from (line for text in headline(outcome) for line in folded(text))
     yield ""
     yield from summary_lines(outcome)
     overview = outcome.overview
@@ -83,11 +74,10 @@ def _lines(outcome: Outcome, script: str | None) -> Iterator[str]:
         yield ""
         yield from notes
     yield ""
-    yield from verdict_lines(outcome)
 
 
-def headline(outcome: Outcome) -> Iterator[str]:
-    """Yield the verdict of the whole run in words, with its evidence."""
+def headline(outcome: Outcome) -> str:
+    """Return the verdict of the whole run in words."""
     parts = []
     if outcome.hbase is not None:
         counts = region_counts(outcome)
@@ -99,7 +89,7 @@ def headline(outcome: Outcome) -> Iterator[str]:
     # However early the shutdown time is: what came after it is in no question.
     later = ["not what was written after the shutdown time"] if outcome.hbase and outcome.hbase.later else []
     verdict = f"{HEADLINES[outcome.verdict]}: {', '.join(parts) or 'nothing was checked'}"
-    yield "; ".join((verdict, *map(safe, outcome.limits), *later))
+    return "; ".join((verdict, *map(safe, outcome.limits), *later))
 
 
 HEADLINES = {
@@ -124,11 +114,13 @@ def summary_lines(outcome: Outcome) -> Iterator[str]:
     yield from hanging("Cut    ", f"{iso(outcome.cut_ms)} ({outcome.cut_ms}), {_cut_origin(outcome)}")
     if outcome.hbase is not None:
         counts = region_counts(outcome)
-        yield from hanging("HBase  ", f"{_counts(counts, 'region')}{_lag(outcome.hbase.worst_lag_ms)}")
+        lag_ms = outcome.hbase.worst_lag_ms
+        lag = f"; worst lag {duration(lag_ms)}" if lag_ms else ""
+        yield from hanging("HBase  ", f"{in_total(counts, 'region')}{lag}")
         if sum(counts.values()):
-            yield from (line for text in _evidence(outcome.hbase) for line in hanging("       ", text.strip()))
+            yield from (line for text in _evidence(outcome.hbase) for line in hanging("       ", text))
     if outcome.hdfs is not None:
-        yield from hanging("HDFS   ", _counts(file_counts(outcome), "file"))
+        yield from hanging("HDFS   ", in_total(file_counts(outcome), "file"))
 
 
 def _side(word: str, cluster_id: str, address: str, more: str) -> Iterator[str]:
@@ -158,9 +150,8 @@ def _tables(tables: Sequence[TableLine]) -> Iterator[str]:
     width = min(max(len(safe(line.table)) for line in tables[:MAX_TABLES]), MAX_NAME)
     for line in tables[:MAX_TABLES]:
         counts = {str(status): line.regions[status] for status in reversed(Status)}
-        words = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
         behind = f"; behind by {duration(line.lag_ms)}" if line.lag_ms else ""
-        yield f"{_INDENT}{safe(line.table):{width}}  {words}{behind}"
+        yield f"{_INDENT}{safe(line.table):{width}}  {in_parts(counts)}{behind}"
     if len(tables) > MAX_TABLES:
         yield f"{_INDENT}and {counted(len(tables) - MAX_TABLES, 'more table')}, none worse"
 
@@ -225,16 +216,14 @@ def _repair_lines(repairs: Sequence[TableRepair]) -> Iterator[str]:
         yield from shell_lines(repair.check)
     if len(repairs) > len(shown):
         yield ""
-        yield from folded(
-            f"The repairs of {counted(len(repairs) - len(shown), 'table')} more are in --repair-script and --json."
-        )
+        rest = counted(len(repairs) - len(shown), "table")
+        yield from hanging("", f"The repairs of {rest} more are in --repair-script and --json.")
 
 
 def _named_repairs(repairs: Sequence[TableRepair], script: str) -> Iterator[str]:
     """Yield the names of the repairs. The script has their commands, with the checks that prove them."""
-    yield from folded(
-        f"Repairs, one per table ({counted(len(repairs), 'table')}), with their proofs in {safe(script)}:"
-    )
+    tables = counted(len(repairs), "table")
+    yield from hanging("", f"Repairs, one per table ({tables}), with their proofs in {safe(script)}:")
     for repair in repairs[:MAX_REPAIRS]:
         waits = "" if repair.stuck else "; may still arrive by itself: check again with --wait first"
         yield from hanging(_INDENT, f"table {safe(repair.table)} ({', '.join(repair.reasons)}){waits}")
@@ -264,14 +253,12 @@ def shell_lines(command: str) -> Iterator[str]:
     yield line
 
 
-def folded(text: str) -> list[str]:
-    """Return words in lines of at most 80 columns; a longer word gets a line of its own."""
-    # Options and paths have hyphens, and have to be copied whole.
-    return textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False) or [""]
-
-
 def hanging(first: str, text: str, rest: str | None = None) -> Iterator[str]:
-    """Return words in lines of at most 80 columns, those after the first below where the text began."""
+    """Return words in lines of at most 80 columns, those after the first below where the text began.
+
+    A longer word gets a line of its own.
+    """
+    # Options and paths have hyphens, and have to be copied whole.
     yield from textwrap.wrap(
         text,
         WIDTH,
@@ -284,10 +271,10 @@ def hanging(first: str, text: str, rest: str | None = None) -> Iterator[str]:
 
 def _evidence(hbase: HBaseOutcome) -> Iterator[str]:
     """Yield the weakest evidence, then the number of regions by evidence if it differs."""
-    yield f"       evidence {hbase.evidence.value}: {EVIDENCE_WORDS[hbase.evidence]}"
+    yield f"evidence {hbase.evidence.value}: {EVIDENCE_WORDS[hbase.evidence]}"
     counts = {level.value: count for level, count in hbase.evidence_by.items() if count}
     if len(counts) > 1:
-        yield f"       {_counts(counts, 'region')}"
+        yield in_total(counts, "region")
 
 
 def accepted_line(hbase: HBaseOutcome) -> str:
@@ -320,9 +307,14 @@ def _few(names: Sequence[str]) -> str:
 
 
 def notices(outcome: Outcome) -> list[str]:
-    """Return the outcome's notices and the one about timestamps."""
-    about_timestamps = timestamps_notice(outcome)
-    return [*outcome.notices, *([about_timestamps] if about_timestamps else [])]
+    """Return the outcome's notices, and one where timestamps alone would have been wrong."""
+    hbase = outcome.hbase
+    if hbase is None or hbase.evidence is Evidence.TIMESTAMPS:
+        return list(outcome.notices)
+    alone, proven = hbase.timestamps_complete, region_counts(outcome)[Status.COMPLETE]
+    they = "it is" if proven == 1 else "they are"
+    about = f"Timestamps alone would have called {counted(alone, 'region')} complete; by the evidence {they} {proven}."
+    return [*outcome.notices, *([about] if alone > proven else [])]
 
 
 def _cut_origin(outcome: Outcome) -> str:
@@ -331,16 +323,6 @@ def _cut_origin(outcome: Outcome) -> str:
     if outcome.shutdown_ms == outcome.cut_ms:
         return f"the shutdown time{SHUTDOWN_WORDS.get(outcome.shutdown_from, '')}"
     return f"shutdown time {iso(outcome.shutdown_ms)} ({outcome.shutdown_ms})"
-
-
-def _counts(counts: dict[str, int], noun: str) -> str:
-    parts = [f"{count} {status}" for status, count in counts.items() if count]
-    total = counted(sum(counts.values()), noun)
-    return f"{total}: {', '.join(parts)}" if parts else total
-
-
-def _lag(worst_lag_ms: int | None) -> str:
-    return f"; worst lag {duration(worst_lag_ms)}" if worst_lag_ms else ""
 
 
 def extents(problem: Problem) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from status_tool.printable import duration, iso
+from status_tool.report.summary import in_parts
 from status_tool.vocabulary.outcome import Moment
 from status_tool.vocabulary.verdicts import Verdict
 
@@ -45,9 +46,8 @@ def timeline(history: Sequence[Moment]) -> dict[str, Any] | None:
 
 
 def _sentence(history: Sequence[Moment]) -> str:
-    count = {name: sum(one.verdict == name for one in history) for name in (*map(str, Verdict), None)}
-    parts = ", ".join(f"{number} {name or _NONE}" for name, number in count.items() if number)
-    return f"{len(history)} checks from {iso(history[0].at_ms)} to {iso(history[-1].at_ms)}: {parts}."
+    count = {name or _NONE: sum(one.verdict == name for one in history) for name in (*map(str, Verdict), None)}
+    return f"{len(history)} checks from {iso(history[0].at_ms)} to {iso(history[-1].at_ms)}: {in_parts(count)}."
 
 
 def _spans(history: Sequence[Moment], x_of: Callable[[int], float]) -> Iterator[tuple[str, float, float, str]]:

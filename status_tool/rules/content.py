@@ -127,8 +127,9 @@ def life_of(tenures: Iterable[Tenure], *, replicated_only: bool, is_seen: bool) 
         # Only a crash hides a load: after a close the files are those that were recorded, loaded ones among them.
         elif earlier.closed_ms is None and _has_others_loaded(earlier, later, families):
             loaded.append(moment)
-    if not replicated_only:
-        changed += _raised(ordered)
+    changed += _raised(ordered, replicated_only=replicated_only)
+    if replicated_only:
+        changed += _returned(ordered)
     if (restarted_ms := _began_anew(ordered)) is not None:
         changed.append(restarted_ms)
     # Ids may have begun anew (`_began_anew`), and the highest ones are then of an older tenure: clocks tell the newest.
@@ -155,7 +156,7 @@ def _follows(earlier: Tenure, later: Tenure, families: set[str] | None) -> bool:
 
     After a clean close the sets are the same, whatever was opened and closed in between without having been recorded.
     On a slave the families are part of it: one that is gone took its cells along, also where it is there again later.
-    (What a master drops does not make anything incomplete that has arrived.)
+    (What a master drops does not make anything incomplete that has arrived; `_returned` has what it adds again.)
     After a crash the edits that were replayed have been flushed without a marker, and the last markers may not have
     been recorded: then no link may have come, and no sequence id be used again that was durable. HBase opens a region
     above all that it has replayed, so lower ids show that store files were replaced or, on a slave, WALs lost.
@@ -195,17 +196,29 @@ def _has_unshipped(earlier: Tenure, later: Tenure) -> bool:
     return any(later.before.get(family, NONE).count for family in {*later.replicated} - {*earlier.replicated})
 
 
-def _raised(ordered: list[Tenure]) -> Iterator[int]:
+def _raised(ordered: list[Tenure], *, replicated_only: bool) -> Iterator[int]:
     """Yield when a table began to keep more: what had arrived before may be gone, and its settings tell nothing of it.
 
+    A master has forgotten cells that the slave still holds: they hide what the master writes with older timestamps.
     A tenure whose settings are not known had those of the one before it, or others: neither is excused.
     """
     kept: dict[str, Sequence[int]] = {}
     for tenure in ordered:
         now = tenure.kept or {}
-        if any(keeps_more(kept[family], now[family]) for family in kept.keys() & now.keys()):
+        counted = now.keys() & tenure.replicated if replicated_only else now.keys()
+        if any(keeps_more(kept[family], now[family]) for family in kept.keys() & counted):
             yield tenure.began_ms
         kept.update(now)
+
+
+def _returned(ordered: list[Tenure]) -> Iterator[int]:
+    """Yield when a family was there again that had been dropped: the slave still has what it held, deletes as well."""
+    gone = set[str]()
+    for earlier, later in pairwise(ordered):
+        gone |= {*earlier.before, *earlier.after} - later.before.keys()
+        if gone & {*later.replicated} & later.before.keys():
+            yield later.began_ms
+            gone -= later.before.keys()
 
 
 def _began_anew(ordered: list[Tenure]) -> int | None:

@@ -44,6 +44,7 @@ from status_tool.rules.tables import (
     proven,
 )
 from status_tool.rules.witnessed import unwitnessed
+from status_tool.rules.words import Word, covers_file, known_until_ms
 from status_tool.vocabulary.codes import CODES
 from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import Header
@@ -93,6 +94,8 @@ class RunContext:
     """Tables of which the past rests on an earlier proof by rows."""
     accepted: Baseline = NOTHING_ACCEPTED
     """Times up to which only the operator's word vouches, of this run or as recorded; not what rows have proven."""
+    word: Baseline = NOTHING_ACCEPTED
+    """The operator's word of this run alone."""
     unaffected: frozenset[str] = frozenset()
     """Tables of which the operator's word accepts nothing: they are younger, or their rows were proven."""
     is_settled_by_rows: bool = False
@@ -169,6 +172,10 @@ class RunContext:
         known = self.facts.get(table)
         return () if known is None else known.families
 
+    def is_accepted_whole(self, table: str | None) -> bool:
+        """Return True if the operator's word of this run covers everything that FILE tells of a table."""
+        return covers_file(self.word.of(table), self.master)
+
     def in_scope(self, table: str | None) -> bool:
         """Return True if a table is in the scope of the run and of both files, and the peer ships some of it."""
         return in_scope(table, self.filters) and self.queues.families.ships(table, None)
@@ -213,6 +220,16 @@ class _Past:
     def servers_ms(self) -> int | None:
         """Time up to which everything that a server of the master has written is accepted."""
         return servers_since(self.word, self.families, self.kept(BY_ROWS))
+
+    def word_on_servers(self, master: Header, forgotten: Collection[str]) -> Word:
+        """Return the part of the word that covers servers of either side, whenever they did what is in doubt."""
+        anew = [table in forgotten and self.word.of(table) is not None for table in self.families]
+        return Word(
+            covers_file(self.word.everything_ms, master),
+            # The empty set of tables says nothing.
+            bool(anew) and all(anew),
+            known_until_ms(master),
+        )
 
 
 def build_context(
@@ -269,8 +286,9 @@ def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], 
     equal, servers_ms = bare.rows.equal, past.servers_ms
     accepted = {bare.scope.since.of(table) for table in (None, *past.families)}
     baselines = [moment for moment in accepted if moment is not None]
-    origins = judge_origins(ours["server"], bare.master, servers_ms, queues.drained, queues.left, baselines)
-    settings = judge_settings(ours["server"], theirs["server"], servers_ms, queues.codec)
+    word = past.word_on_servers(bare.master, bare.scope.forgotten)
+    origins = judge_origins(ours["server"], bare.master, servers_ms, queues.drained, queues.left, baselines, word)
+    settings = judge_settings(ours["server"], theirs["server"], servers_ms, queues.codec, word)
     # The peers in ZooKeeper are not in force then: nobody knows to whom the slave passes on the writes of its clients.
     is_elsewhere = any(peers_elsewhere(theirs["server"]))
     peers = [] if is_elsewhere else [parse_peer(row.get("detail")) for row in theirs["peer"]]
@@ -280,7 +298,10 @@ def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], 
     tables = tuple(proven(table) if table.table in equal else table for table in judged)
     found = (
         *_origin_findings(origins),
-        *(Finding("slave-server", note=doubt) for doubt in slave_doubts(theirs["server"], servers_ms)),
+        *(
+            Finding("slave-server", note=doubt)
+            for doubt in slave_doubts(theirs["server"], servers_ms, bare.master, word)
+        ),
         *_run_findings(bare),
         *settings.findings,
         *_table_gaps(ours["table"], theirs["table"]),
@@ -302,7 +323,8 @@ def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], 
         run_findings=(*certain, *bare.rows.findings),
         kept=frozenset(past.kept(BY_ROWS)),
         accepted=past.accepted,
-        unaffected=_unaffected(past.accepted, ages, past.kept(BY_ROWS)),
+        word=past.word,
+        unaffected=_unaffected(past, ages, bare.master),
         is_settled_by_rows=len(certain) < len(found),
         # Without any `table` row nobody knows them: an empty set would say that the slave has none of them.
         slave_tables=frozenset(row["table"] for row in theirs["table"] if row.get("table")) or None,
@@ -366,13 +388,18 @@ def _run_findings(context: RunContext) -> Iterator[Finding]:
         yield Finding("own-code", note=f"the peer has {context.queues.own_shipping}")
 
 
-def _unaffected(since: Baseline, ages: Iterable[TableAge], kept: Mapping[str, KeptBaseline]) -> frozenset[str]:
-    """Return tables that were created after what is accepted, or whose rows were proven up to then or later."""
-    found = set()
+def _unaffected(past: _Past, ages: Iterable[TableAge], master: Header) -> frozenset[str]:
+    """Return tables that were created after what is accepted, or whose rows were proven up to then or later.
+
+    A word for all of FILE accepts of them, too, what FILE stamps later.
+    """
+    kept, found = past.kept(BY_ROWS), set()
     for age in ages:
-        accepted_ms = since.of(age.table)
+        accepted_ms = past.accepted.of(age.table)
         is_proven = age.table in kept and not is_later(accepted_ms, kept[age.table].until_ms)
-        if accepted_ms is not None and (age.is_younger_than(accepted_ms) or is_proven):
+        is_later_made = accepted_ms is not None and age.is_younger_than(accepted_ms)
+        is_whole = covers_file(past.word.of(age.table), master)
+        if accepted_ms is not None and (is_later_made or is_proven) and not is_whole:
             found.add(age.table)
     return frozenset(found)
 

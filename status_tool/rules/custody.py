@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from status_tool.rules.content import Tenure
@@ -19,6 +19,8 @@ from status_tool.vocabulary.schema import NewRow, Row
 from status_tool.vocabulary.state_rows import REPLICATOR
 from status_tool.vocabulary.states import FactState, RegionState
 
+_UNRECORDED = "which has not recorded that it opened it"
+"""The end of the reason that goes by itself: a tracker writes an opening within a flush period."""
 _NAME = 32
 """Characters of a region's encoded name."""
 _INDEX = 4
@@ -126,7 +128,7 @@ def _place(region: Row, watchers: Mapping[str, Row]) -> Place:
         return Place(table, f"it is on {server}, which runs without the tracker")
     if not _answers(watcher):
         return Place(table, f"it is on {server}, which has not flushed since the barrier")
-    return Place(table, f"it is on {server}, which has not recorded that it opened it", watcher["origin"])
+    return Place(table, f"it is on {server}, {_UNRECORDED}", watcher["origin"])
 
 
 def _answers(server: Row) -> bool:
@@ -139,7 +141,8 @@ def unattended_rows(waiting: Mapping[str, Place]) -> Iterator[NewRow]:
     for region, place in waiting.items():
         by_table[place.table].append(region)
     for table, regions in sorted(by_table.items()):
-        example = min(regions)
+        # One that somebody has to mend comes first: it is of no use to wait for the others.
+        example = min(regions, key=lambda region: (waiting[region].is_watched, region))
         yield {
             "kind": "fact",
             "table": table,
@@ -158,6 +161,11 @@ class Unattended:
     example: str
     why: str
 
+    @property
+    def is_settling(self) -> bool:
+        """True if only openings are still to be recorded, which trackers do by themselves."""
+        return self.why.endswith(_UNRECORDED)
+
 
 def unattended(facts: Iterable[Row]) -> dict[str, Unattended]:
     """Return the unattended regions by table, from a slave's `fact` rows."""
@@ -168,8 +176,8 @@ def unattended(facts: Iterable[Row]) -> dict[str, Unattended]:
             one = Unattended(row.get("entries") or 1, row.get("region") or "", row.get("detail") or "")
             known = found.get(table, Unattended(0, one.example, one.why))
             # Each part of the state table has a row of its own, and the parts come in any order.
-            example, why = min((one.example, one.why), (known.example, known.why))
-            found[table] = Unattended(known.regions + one.regions, example, why)
+            shown = min(one, known, key=lambda part: (part.is_settling, part.example, part.why))
+            found[table] = replace(shown, regions=known.regions + one.regions)
     return found
 
 

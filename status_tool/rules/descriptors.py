@@ -17,6 +17,7 @@ TTL_FOREVER = 2**31 - 1
 """HBase's TTL, in seconds, for cells that never expire."""
 _KEPT_DELETES = ("FALSE", "TTL", "TRUE")
 _TIES = "a delete and a put of one timestamp that replication applies in one batch count as deleted on the slave"
+_MARKERS = "markers of deletes that the master has compacted away stay on the slave, and hide what comes later"
 _LOSSY = ("SKIP_WAL", "ASYNC_WAL")
 
 
@@ -151,7 +152,8 @@ def _families(descriptor: Mapping[str, Any]) -> Mapping[str, Any]:
 def _kept_less(family: str, ours: Any, theirs: Any) -> Iterator[str]:
     for setting, master, slave in _known(ours, theirs):
         if _is_less(setting, master, slave, theirs):
-            yield _both(family, setting, master, slave)
+            has_markers = setting.key == "keep_deleted" and setting.rank(slave) > setting.rank(master)
+            yield _both(family, setting, master, slave) + (f": {_MARKERS}" if has_markers else "")
 
 
 def _different(family: str, ours: Any, theirs: Any) -> Iterator[str]:
@@ -172,8 +174,9 @@ def _is_less(setting: _Setting, master: Any, slave: Any, theirs: Any) -> bool:
     # IS_MOB decides where a large value is stored, and not whether it is.
     if setting.key == "mob":
         return False
-    if setting.key == "new_version_behavior":
-        # Any difference may show: it decides which puts a delete hides (`NewVersionBehaviorTracker`).
+    if setting.key in ("new_version_behavior", "keep_deleted"):
+        # Any difference may show. The first decides which puts a delete hides (`NewVersionBehaviorTracker`), the second
+        # for how long: compactions keep the markers as well (`DropDeletesCompactionScanQueryMatcher`).
         return bool(master != slave)
     ttl = _TTL.of(theirs)
     never_expires = ttl is not None and ttl >= TTL_FOREVER

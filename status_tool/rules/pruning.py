@@ -134,15 +134,15 @@ def prunable_sinks(rows: Sequence[Row], before_ms: int) -> list[Row]:
     dropped or lost. Where sinks record every entry by itself, the end of the last one that did not matters as well: of
     entries from before then a witness finds no records.
     """
-    sinks = [row for row in rows if row.get("role") == REPLICATOR]
-    partial = [row for row in sinks if not keeps_all_entries(row.get("detail"))]
+    sinks = [(row, keeps_all_entries(row.get("detail"))) for row in rows if row.get("role") == REPLICATOR]
+    partial = [row for row, keeps_all in sinks if not keeps_all]
     last_ms = latest(*map(_ended_ms, partial)) if len(partial) < len(sinks) else None
     return [
         row
-        for row in sinks
+        for row, keeps_all in sinks
         if row.get("live") is False and (ended_ms := _ended_ms(row)) is not None and ended_ms < before_ms
         if not (has_own_code(row.get("detail")) or has_doubts(row))
-        if ended_ms != last_ms or keeps_all_entries(row.get("detail"))
+        if ended_ms != last_ms or keeps_all
     ]
 
 

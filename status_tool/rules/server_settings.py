@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from status_tool.printable import few
-from status_tool.rules.segments import latest
+from status_tool.rules.segments import is_later, latest
+from status_tool.rules.words import NO_WORD, Word
 from status_tool.vocabulary.details import is_text, map_of, object_in
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import MASTER, SLAVE
@@ -64,6 +65,10 @@ class _Server:
     until_ms: int | None
     """Until when it may have written or applied; None: not known, or it lives."""
 
+    def has_ended_by(self, moment_ms: int | None) -> bool:
+        """Return True if it is known to have ended by a time."""
+        return moment_ms is not None and not is_later(self.until_ms, moment_ms)
+
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
@@ -78,26 +83,26 @@ class ServerSettings:
 
 
 def judge_settings(
-    ours: Iterable[Row], theirs: Iterable[Row], since_ms: int | None, peer_codec: str | None = None
+    ours: Iterable[Row],
+    theirs: Iterable[Row],
+    since_ms: int | None,
+    peer_codec: str | None = None,
+    word: Word = NO_WORD,
 ) -> ServerSettings:
-    """Judge both sides' `server` rows. What servers that are gone did by `since_ms` is accepted.
+    """Judge both sides' `server` rows. What servers that are gone did by `since_ms`, or by the word, is accepted.
 
     `peer_codec`: the codec in the peer's own configuration, which takes the place of the master's.
     """
     ours = list(ours)
     sides = {MASTER: _servers(ours), SLAVE: _servers(theirs)}
     counted = {
-        side: [
-            server
-            for server in servers
-            # A server of which nobody knows the end counts as later than any word.
-            if server.live or since_ms is None or (server.until_ms or since_ms + 1) > since_ms
-        ]
+        # A server of which nobody knows the end counts as later than any time.
+        side: [one for one in servers if one.live or not (one.has_ended_by(since_ms) or word.is_for_all_of(side))]
         for side, servers in sides.items()
     }
     drops = [server for having in _having(counted[MASTER], DROPS_LOADS_KEY).values() for server in having]
     return ServerSettings(
-        (*_own_code(counted), *(Finding("peers-elsewhere", note=where) for where in peers_elsewhere(ours))),
+        (*_own_code(counted, word), *(Finding("peers-elsewhere", note=where) for where in peers_elsewhere(ours))),
         (*_notices(counted), *([loads_notice(f"on the master ({_names(drops)})")] if drops else [])),
         bool(drops),
         _keeps_tags([server for servers in counted.values() for server in servers])
@@ -163,12 +168,15 @@ def _having(servers: list[_Server], key: str) -> dict[str, list[_Server]]:
     return having
 
 
-def _own_code(counted: Mapping[str, list[_Server]]) -> Iterator[Finding]:
+def _own_code(counted: Mapping[str, list[_Server]], word: Word) -> Iterator[Finding]:
     for side, keys in _OWN_CODE.items():
         for key in keys:
             for value, servers in sorted(_having(counted[side], key).items()):
                 ends = [server.until_ms for server in servers]
                 until_ms = None if any(s.live for s in servers) or None in ends else latest(*ends)
+                # No time that a check takes covers what ended later on the slave: the advice for all says what does.
+                if side == SLAVE and is_later(until_ms, word.known_until_ms):
+                    until_ms = None
                 where = f"on the {side} {key} is {value} on {_names(servers)}"
                 yield Finding("own-code", note=where, written_to_ms=until_ms)
 

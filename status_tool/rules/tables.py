@@ -17,6 +17,7 @@ from status_tool.rules.kept_proofs import BY_WORD, MARGIN_MS, NOTHING_SEEN, Kept
 from status_tool.rules.peers import PeerFacts, family_filter, own_shipping
 from status_tool.rules.pruning import unproven_ms
 from status_tool.rules.segments import earliest, is_later, latest
+from status_tool.rules.words import covers_file
 from status_tool.vocabulary.codes import CODES, TABLE_CODES
 from status_tool.vocabulary.details import fits, is_number, is_text, list_of, map_of, object_in, optional
 from status_tool.vocabulary.findings import Finding
@@ -97,6 +98,8 @@ class TableFacts:
     """Return what the operator's word of this run makes of what is kept of a table; None for nothing new."""
     is_pruned: bool = False
     """True if heads of it have ever been pruned on the master."""
+    is_settling: bool = False
+    """True if a wait may settle who vouches for its regions on the slave."""
 
     @property
     def status(self) -> Status:
@@ -265,6 +268,19 @@ class _Table:
         """Time up to which its past is accepted."""
         return self.question.since.of(self.name)
 
+    def is_past(self, moment_ms: int) -> bool:
+        """Return True if a change on the master lies in the past that is accepted."""
+        return not is_later(moment_ms, self.since_ms) or self.is_accepted_whole
+
+    @property
+    def is_accepted_whole(self) -> bool:
+        """True if the operator's word of this run covers everything that FILE tells of it."""
+        return covers_file(self.question.accepted.of(self.name), self.question.master)
+
+    def is_asked(self, moment_ms: int | None) -> bool:
+        """Return True if something has happened on the master that is not accepted."""
+        return moment_ms is not None and not self.is_past(moment_ms)
+
     @property
     def seen(self) -> Seen:
         """Events that the slave's trackers have seen of it by now."""
@@ -282,10 +298,10 @@ class _Table:
 
         Of a table that is gone as a whole nothing is left to compare: the times of its regions decide alone.
         """
-        age, since_ms = self.age, self.since_ms
+        age = self.age
         if age is not None and not age.regions and not self.described:
             return True
-        return bool(age and age.regions and not age.unknown and since_ms is not None and since_ms >= (age.newest or 0))
+        return bool(age and age.regions and not age.unknown and self.is_past(age.newest or 0))
 
     @property
     def loads_shipped(self) -> bool:
@@ -384,7 +400,7 @@ def _facts(table: _Table) -> TableFacts:
 
 def _compared_facts(table: _Table, facts: TableFacts) -> TableFacts:
     """Return the facts with what a comparison of both sides adds."""
-    now, holding, since_ms = table.seen, table.holding, table.since_ms
+    now, holding = table.seen, table.holding
     expected = table.before_arrival(now) if holding is None else holding.seen
     compared = _compared(table)
     findings = tuple(_findings(table, compared, now, expected))
@@ -399,12 +415,13 @@ def _compared_facts(table: _Table, facts: TableFacts) -> TableFacts:
         written_ms=None if now.written_ms == expected.written_ms else now.written_ms,
         deleted_ms=None if now.deleted_ms == expected.deleted_ms else now.deleted_ms,
         writers=table.here.writers(expected.written_ms, table.question.master.cluster_id),
-        tagged_ms=tagged_ms if _happened_after(tagged_ms, since_ms) else None,
+        tagged_ms=tagged_ms if table.is_asked(tagged_ms) else None,
         observers=_observers(table.descriptor or {}, table.here.descriptor),
         seen=now,
         is_unrecorded=any(found.code == "slave-state-lost" for found in findings)
         or (holding is None and table.here.held_before(table.question.slave_coverage_ms)),
         accepts=table.accepts,
+        is_settling=(broken := table.question.unattended.get(table.name)) is not None and broken.is_settling,
     )
 
 
@@ -412,7 +429,9 @@ def _findings(table: _Table, compared: Compared, now: Seen, expected: Seen) -> I
     yield from _descriptor_findings(table)
     if table.question.master.is_witnessed:
         withheld = table.question.unwitnessed.get(table.name, ())
-        yield from witnessed.table_findings(table.name, table.descriptor, withheld, table.since_ms)
+        yield from witnessed.table_findings(
+            table.name, table.descriptor, withheld, table.since_ms, is_accepted_whole=table.is_accepted_whole
+        )
     yield from _slave_findings(table)
     if compared.less and table.name not in table.question.accepted_drift:
         yield Finding("keeps-less", table=table.name, note="; ".join(compared.less))
@@ -422,7 +441,7 @@ def _findings(table: _Table, compared: Compared, now: Seen, expected: Seen) -> I
     pruned_ms = unproven_ms((table.descriptor or {}).get("pruned", []), table.question.slave_id)
     # A table of this name that was dropped since may have had the pruned streams: they are not asked for.
     is_of_before = table.age and pruned_ms is not None and table.age.is_younger_than(pruned_ms + SKEW_MS)
-    if _happened_after(pruned_ms, table.since_ms) and not is_of_before:
+    if table.is_asked(pruned_ms) and not is_of_before:
         yield Finding("pruned", table=table.name, written_to_ms=pruned_ms)
     yield from _age_findings(table)
 
@@ -477,19 +496,19 @@ def _descriptor_findings(table: _Table) -> list[Finding]:
     if descriptor.get("durability") == "SKIP_WAL":
         return [Finding("skip-wal", table=name)]
     found = []
-    if _happened_after(descriptor.get("skipped_ms"), table.since_ms):
+    if table.is_asked(descriptor.get("skipped_ms")):
         found.append(Finding("skipped-wal", table=name, written_to_ms=descriptor["skipped_ms"]))
-    raised: Any = descriptor.get("raised_ms")
-    for family in table.families if isinstance(raised, dict) else ():
-        if _happened_after(raised.get(family), table.since_ms):
+    raised = descriptor.get("raised_ms") or {}
+    for family in table.families:
+        if table.is_asked(raised.get(family)):
             found.append(Finding("scope-raised", table=name, note=family, written_to_ms=raised[family]))
     return found
 
 
-def _happened_after(moment_ms: Any, since_ms: int | None) -> bool:
-    return is_number(moment_ms) and (since_ms is None or since_ms < moment_ms)
-
-
+_MASTER_EVENTS = {
+    **dict.fromkeys(("skipped_ms", "tagged_ms", "altered_ms", "opened_ms"), optional(is_number)),
+    "raised_ms": optional(map_of(is_number)),
+}
 _SLAVE_EVENTS = {
     **dict.fromkeys(("arrived_ms", "born_ms", "first_born_ms", "skipped_ms"), optional(is_number)),
     **dict.fromkeys(("written_by", "first_written_by", "deleted_by"), optional(map_of(is_number))),
@@ -705,10 +724,10 @@ def newest_changes(rows: Iterable[Row]) -> dict[str, int]:
 
 
 def _age_findings(table: _Table) -> list[Finding]:
-    age, since_ms, covered_from = table.age, table.since_ms, table.question.master.coverage_ms
+    age, covered_from = table.age, table.question.master.coverage_ms
     if age is None or not age.regions:
         return [Finding("no-regions", table=table.name)]
-    if covered_from is not None and since_ms is not None and since_ms >= covered_from:
+    if covered_from is not None and table.is_past(covered_from):
         return []
     young = age.created_ms is not None and covered_from is not None and age.created_ms >= covered_from
     return [] if young else [Finding("older-than-tracker", table=table.name, written_to_ms=covered_from)]
@@ -718,10 +737,12 @@ def _descriptor(detail: str | None) -> dict[str, Any] | None:
     """Return the descriptor's JSON object; None when it cannot be read.
 
     Nor can one with a family whose name is no UTF-8: the trackers write one name for all of these, and so one family.
+    Nor one with events that cannot be read, which would pass for none.
     """
     parsed = object_in(detail) or {}
     families: Any = parsed.get("families")
-    return parsed if isinstance(families, dict) and not any(_NO_UTF_8 in name for name in families) else None
+    is_known = isinstance(families, dict) and not any(_NO_UTF_8 in name for name in families)
+    return parsed if is_known and fits(parsed, _MASTER_EVENTS) else None
 
 
 def _scope(options: Any, unknown: int = 1) -> int:

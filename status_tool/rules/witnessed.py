@@ -69,7 +69,12 @@ def unwitnessed(master: Header, facts: WitnessFacts | None) -> Iterator[str]:
 
 
 def table_findings(
-    table: str, descriptor: Mapping[str, Any] | None, withheld: Iterable[str], since_ms: int | None
+    table: str,
+    descriptor: Mapping[str, Any] | None,
+    withheld: Iterable[str],
+    since_ms: int | None,
+    *,
+    is_accepted_whole: bool = False,
 ) -> Iterator[Finding]:
     """Yield what keeps a witness from having all entries of a table."""
     if families := ", ".join(withheld):
@@ -89,7 +94,7 @@ def table_findings(
         )
         yield Finding("not-witnessed", table=table, note=note)
     opened_ms = altered_ms + REOPENED_MS
-    if since_ms is None or since_ms < opened_ms:
+    if not is_accepted_whole and (since_ms is None or since_ms < opened_ms):
         note = (
             f"its descriptor was changed at {iso(altered_ms)}: before, and until its regions were opened anew, a family"
             " may not have been replicated, or its writes may have bypassed the WAL"

@@ -23,8 +23,8 @@ from status_tool.spark import source as spark_source
 from status_tool.spark.counts import overview_of
 from status_tool.spark.debug import write_debug
 from status_tool.spark.deep import only_content_settles, with_crc
-from status_tool.spark.hdfs import rows_in_question
 from status_tool.spark.held import HeldRows, frame_of
+from status_tool.spark.judge import rows_in_question
 from status_tool.spark.lists import write_lists
 from status_tool.spark.session import Spark, small_query
 from status_tool.spark.verify import Frames, Verification

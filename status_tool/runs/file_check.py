@@ -15,9 +15,9 @@ from status_tool.runs.master_side import MasterSide, facts_of
 from status_tool.runs.refusals import known_header, side_in_scope
 from status_tool.runs.slave_side import scratch_of
 from status_tool.runs.write import Say
-from status_tool.spark.cluster import read_status
 from status_tool.spark.held import small_file
 from status_tool.spark.session import Spark
+from status_tool.spark.source import read_status
 from status_tool.status_file.reader import open_status
 from status_tool.temporary import temporary_folder
 from status_tool.vocabulary.header import MASTER, SLAVE

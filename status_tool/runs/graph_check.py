@@ -23,6 +23,7 @@ from status_tool.clients.config import Settings
 from status_tool.clients.delegation_tokens import no_token_left
 from status_tool.clients.zookeeper import PEER_TIMEOUT_S, ZooKeeper
 from status_tool.errors import ConfigurationError, ConnectionFailed, StatusFileError, UsageError
+from status_tool.explain.advice import UNDER_REPAIRS
 from status_tool.explain.overview import words_of_group
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import LEAST_SETTLE_S, Request, peer_rows, snapshot
@@ -76,6 +77,7 @@ _ECHO_S = 60.0
 """How long a cluster may take to echo the barrier."""
 MAX_REASONS = 5
 """So many causes of an edge are named among what holds a path back."""
+_PRINTS_REPAIRS = "the check of this edge alone (run -m, run -i) prints the commands"
 
 
 @dataclass(frozen=True)
@@ -522,7 +524,7 @@ class _Search:
         )
         # `check_offline` opens both by their paths: these see at their end that nobody has replaced them.
         with master.opened(), slave.opened():
-            return check_offline(check, lambda _: None, self.spark)
+            return _without_repairs(check_offline(check, lambda _: None, self.spark))
 
     def _found(self, stations: Sequence[Station], hops: Sequence[Hop], paths: tuple[CheckedPath, ...]) -> PathsFound:
         unread = self.desk.unread()
@@ -631,6 +633,13 @@ def _not_covered(edges: Iterable[Edge]) -> Iterator[str]:
             yield f"{hop.source} to {hop.target}: your word (--since) vouches for {accepted_line(hbase)}"
         if hbase is not None and (left_out := not_replicated_line(hbase)):
             yield f"{hop.source} to {hop.target}: {left_out}"
+
+
+def _without_repairs(outcome: Outcome) -> Outcome:
+    """Return an outcome whose advice says where its repairs are printed: there are none in the answer of `paths`."""
+    shown = outcome.overview
+    groups = (dataclasses.replace(one, todo=one.todo.replace(UNDER_REPAIRS, _PRINTS_REPAIRS)) for one in shown.groups)
+    return dataclasses.replace(outcome, overview=dataclasses.replace(shown, groups=tuple(groups)))
 
 
 def reach_of(outcome: Outcome) -> Reach:

@@ -152,8 +152,9 @@ class LiveRounds:
     def _is_last(self, sides: Both, outcome: Outcome) -> bool:
         if outcome.verdict is Verdict.COMPLETE or self._is_over() or self.master.is_decided(outcome):
             return True
-        # Waiting settles a doubt only where a server has still to flush, or the master is read again.
-        return outcome.verdict is Verdict.UNVERIFIABLE and sides.is_stuck
+        # Waiting settles a doubt only where a server has still to flush, or to record what it has opened, or where the
+        # master is read again.
+        return outcome.verdict is Verdict.UNVERIFIABLE and sides.is_stuck and not outcome.is_settling
 
     def _is_over(self) -> bool:
         return time.monotonic() + RECHECK_S > self.deadline

@@ -10,10 +10,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from status_tool.runs.question import SideFacts
-from status_tool.spark.cluster import read_status
 from status_tool.spark.held import small_file
 from status_tool.spark.session import Spark
 from status_tool.spark.settings import is_small
+from status_tool.spark.source import read_status
 from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.header import Header
 

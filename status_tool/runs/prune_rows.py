@@ -39,13 +39,13 @@ from status_tool.rules.queue_proofs import known_writers
 from status_tool.rules.segments import Segment
 from status_tool.rules.server_settings import peers_elsewhere
 from status_tool.sources import codec
-from status_tool.sources.state_table import Barrier, KeyRange, StateTable, now_ms
+from status_tool.sources.state_table import Descriptors, KeyRange, StateTable, now_ms
 from status_tool.status_file.reader import StatusFile, open_status
 from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.outcome import AHEAD_MS
 from status_tool.vocabulary.schema import NewRow
-from status_tool.vocabulary.state_rows import REPLICATOR, WRITER
+from status_tool.vocabulary.state_rows import REPLICATOR, WRITER, ServerRow, range_of
 
 HEX = "0123456789abcdef"
 
@@ -173,8 +173,16 @@ class _Pruner:
 
     def _server_rows(self) -> list[NewRow]:
         """Return the server rows of both roles."""
+        return self._judged(self._stored_servers())
+
+    def _stored_servers(self) -> dict[bytes, Cells]:
+        return dict(scan(self.state.endpoint, self.state.name, *range_of(ServerRow.TYPE)))
+
+    def _judged(self, stored: Mapping[bytes, Cells]) -> list[NewRow]:
+        """Return stored rows of servers, with which of them live."""
         # Without a token, as no barrier is put: servers that ended long ago echo nothing.
-        small, live = self.state.descriptors(Barrier(now_ms(), set())), self.zookeeper.live_servers()
+        small = Descriptors(tuple(codec.servers(stored.items(), ())), (), None, None)
+        live = self.zookeeper.live_servers()
         return [row for role in (WRITER, REPLICATOR) for row in server_rows(small, role, live) if row["tracked"]]
 
     def _scan(self, kind: str, digit: str) -> dict[bytes, Cells]:
@@ -232,9 +240,9 @@ class _Pruner:
         None means that it is unknown whether slaves have their segments.
         """
         before_ms = now_ms() - self.request.gone_for_ms
-        # Before the rows that are judged: a cell that is written meanwhile is newer than any delete.
-        stored = dict(scan(self.state.endpoint, self.state.name, b"o", b"p"))
-        rows = self._server_rows()
+        # What is judged is what is deleted: a cell that is written meanwhile is newer than any delete.
+        stored = self._stored_servers()
+        rows = self._judged(stored)
         gone = prunable_sinks(rows, before_ms)
         if with_segments is not None:
             gone += self._writers(rows, self.pruned.origins | with_segments, peers, before_ms)

@@ -31,11 +31,12 @@ from status_tool.rules.queue_proofs import QueueFacts, queue_facts
 from status_tool.rules.sides import LOCAL_POOL, asked_filter, cannot_report, is_pruned, recorded_filter, same_hdfs
 from status_tool.rules.tables import local_families, replicated_families
 from status_tool.rules.witnessed import witness_facts
+from status_tool.rules.words import covers_file
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import ClusterMap, NotReplicated, Outcome
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Baseline, Scope, TableFilter
-from status_tool.vocabulary.selection import LOCAL, ChosenFiles, Exclusions, is_glob
+from status_tool.vocabulary.selection import LOCAL, ChosenFiles, Exclusions, is_glob, overlap
 
 NAMED_LIMITS = 3
 """Number of tables or paths that a restriction names."""
@@ -118,7 +119,7 @@ class Question:
         """The slave's files in scope: those that FILE leaves out, or FILE2 has beside its paths, are no extra ones."""
         roots, scope = tuple(self.master.hdfs_paths), self.scope
         # A live slave lists these paths alone. With --map-path its names are others than FILE's.
-        beside = roots if scope.offline or self.files.within else ()
+        beside = self.files.within or (roots if scope.offline else ())
         known = () if scope.path_map.pairs else self.slave.hdfs_left_out
         globs = (*self.files.left_out, *(glob for glob in self.master.hdfs_left_out if glob not in known))
         return ChosenFiles(beside, roots, globs, scope.path_map)
@@ -271,12 +272,13 @@ def _paths_in_scope(master: Header, paths: tuple[str, ...]) -> Header:
 
 
 def narrowed_roots(master: Header, paths: Sequence[str]) -> tuple[str, ...]:
-    """Return the roots of a check of these paths of `-f`: they, and FILE's own inside them.
+    """Return the roots of a check of these paths of `-f`: they, and what they have of FILE's own.
 
     The listing of a path may leave out a root inside it.
     """
     there = (root for root in master.hdfs_paths if root not in paths and root not in master.hdfs_absent)
-    return (*paths, *(root for root in there if any(_covers(path, root) for path in paths)))
+    inner = (overlap(path, root) for root in there for path in paths)
+    return tuple(dict.fromkeys([*paths, *(root for root in inner if root is not None)]))
 
 
 def _lacking_files(master: Header, slave: Header, scope: Scope) -> Iterator[str]:
@@ -410,8 +412,10 @@ def _queue_facts(master: SideFacts, peer: PeerFacts, scope: Scope, slave_since_m
     # A word for single tables accepts no server: nobody can tell by table what it wrote.
     window, since_ms = (header.coverage_ms, header.barrier_issued_ms), scope.since.everything_ms
     left_out = _left_out(master, peer)
+    facts = queue_facts(master.kind("queue"), master.kind("server"), peer, window, slave_since_ms, since_ms)
     return dataclasses.replace(
-        queue_facts(master.kind("queue"), master.kind("server"), peer, window, slave_since_ms, since_ms),
+        facts,
+        strays=() if covers_file(since_ms, header) else facts.strays,
         withheld=withheld(peer, master.replicated),
         left_out=left_out,
         # None, where no descriptor could be read: such a table may be replicated, too.

@@ -28,10 +28,10 @@ from status_tool.sources.hdfs_files import HdfsSource
 from status_tool.sources.interface import Source
 from status_tool.sources.state_table import StateTableSource
 from status_tool.spark import source as spark_source
-from status_tool.spark.cluster import read_parquet
 from status_tool.spark.held import MOST_ROWS
 from status_tool.spark.session import Spark
 from status_tool.spark.settings import LOCAL_MASTER, runs_here, submitted
+from status_tool.spark.source import read_parquet
 from status_tool.status_file.reader import StatusFile
 from status_tool.status_file.writer import StatusWriter
 from status_tool.temporary import temporary_folder

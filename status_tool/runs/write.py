@@ -26,7 +26,7 @@ from status_tool.digests.counted import rows_shown
 from status_tool.errors import Interrupted, StatusToolError, UsageError
 from status_tool.gather.hdfs_side import NAMENODE_INFO
 from status_tool.gather.parallel_reading import read_all
-from status_tool.gather.snapshot import NO_ROWS, PackedRows, Request, Snapshot, Together, snapshot
+from status_tool.gather.snapshot import NO_ROWS, PackedRows, Request, Snapshot, Together, snapshot, spooled_rows
 from status_tool.printable import counted
 from status_tool.report.progress import Progress
 from status_tool.rules.sides import UNKNOWN_POOL
@@ -353,6 +353,9 @@ def dump_live(settings: Settings, request: Request, out: TextIO, say: Say) -> No
     with no_process_left(), no_token_left():
         gathered = snapshot(settings, request, say)
         written = [source for source in gathered.sources if isinstance(source, StateTableSource)]
-        applied = [dataclasses.replace(source, types="su") for source in written]
+        # Servers that have flushed what they wrote may have what they applied in files alone. These come before the
+        # table, into which a tracker puts their rows.
+        spooled = spooled_rows(settings, gathered.header.cluster_id) if written else ()
+        applied = [dataclasses.replace(source, types="su", spooled=spooled) for source in written]
         for row in _json_rows(read_all(source_of(gathered, *applied))):
             out.write(json.dumps(row) + "\n")

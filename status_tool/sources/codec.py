@@ -463,6 +463,16 @@ def _had_content(last: Tenure, existing: Existing) -> bool:
     return last.holds_replicated and existing.is_expected(last.origin, last.began_ms)
 
 
+def servers(rows: Iterable[tuple[bytes, Cells]], tokens: Collection[bytes]) -> Iterator[tuple[int, NewRow]]:
+    """Yield `server` rows of `o` rows, each with its origin; `tokens` are those of barriers that count as echoed."""
+    for key, cells in rows:
+        if is_mark(key):
+            continue
+        # A row whose key has no origin vouches for nobody: its server, if it lives, counts as one without a tracker.
+        with contextlib.suppress(ValueError):
+            yield from_hex(key[1:17]), server(cells, key[17:].decode("ascii", "replace"), tokens)
+
+
 def server(cells: Cells, role: str, tokens: Collection[bytes]) -> NewRow:
     """Return the `server` row of an `o` row; the caller sets `live` and `tracked`."""
     return {

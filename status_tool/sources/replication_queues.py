@@ -24,7 +24,7 @@ _REPLICATION = "replication"
 _LOCK = "cversion_"
 """HBase creates and deletes `rs/cversion_<queue>` with every claim, so that the parent's cversion changes."""
 _DEAD = re.compile(r"(.+?,\d+,\d+)(?:-|$)")
-_WAL = re.compile(r"(?P<server>.+?%2C\d+%2C\d+)(?P<group>\..+)?\.(?P<started>\d+)(?:\.meta|\.syncrep)?")
+_WAL = re.compile(r"(?P<server>.+?%2C\d+%2C\d+)(?P<group>\..*)?\.(?P<started>\d+)(?:\.meta|\.syncrep)?")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import groupby
@@ -32,7 +31,6 @@ from status_tool.sources.interface import Source
 from status_tool.sources.meta import open_regions
 from status_tool.vocabulary.details import fits, map_of, object_of
 from status_tool.vocabulary.header import SKEW_MS
-from status_tool.vocabulary.ids import from_hex
 from status_tool.vocabulary.names import requests_table_of, status_table_of
 from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.scope import TableFilter
@@ -520,16 +518,7 @@ class StateTable(NamedTable):
         rows = list(merge_rows(scan(self.endpoint, self.name, *servers), _within(spooled, *servers)))
         # After the servers' rows: a token that they echo is in the table by then.
         self._accept_later(barrier)
-        for key, cells in rows:
-            if codec.is_mark(key):
-                continue
-            # A row whose key has no origin vouches for nobody: its server, if it lives, counts as one without a
-            # tracker.
-            with suppress(ValueError):
-                yield (
-                    from_hex(key[1:17]),
-                    codec.server(cells, key[17:].decode("ascii", "replace"), barrier.accepted),
-                )
+        yield from codec.servers(rows, barrier.accepted)
 
     def record_settled(self, row: Mapping[str, Any], peer: str, proof: Mapping[str, Any]) -> None:
         """Record that the queues of a peer settled a crashed server, with its name: no row is nameless."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,7 +66,7 @@ class WitnessStores:
         """Copy the folder that a witness has now: what it had acknowledged before is in it."""
         try:
             to.mkdir(mode=0o700)
-            with _Remote(address, self.access) as remote:
+            with _remote(address, self.access) as remote:
                 remote.copy(to)
             # Of the copy itself: since `witness_stores` asked, another witness may have taken over the address.
             found = _id(to, STORE_ID)
@@ -83,9 +83,10 @@ class WitnessStores:
         """
         for store, place in self.places.items():
             if isinstance(place, WitnessAddress):
-                # It does without: its folder stays longer, and the next run asks again.
-                with suppress(ConnectionFailed, _Gone), _Remote(place, self.access) as remote:
-                    remote.prune(" ".join((store, str(until_ms), sender, *regions)))
+                # It does without, also where that takes longer than the answer is waited for: its folder stays longer,
+                # and the next run asks again.
+                with suppress(ConnectionFailed, _Gone), _remote(place, self.access) as remote:
+                    remote.call("prune", " ".join((store, str(until_ms), sender, *regions)))
 
 
 def witness_stores(places: Sequence[WitnessPlace], access: RpcAccess = PLAIN_RPC) -> WitnessStores:
@@ -101,7 +102,7 @@ def _ids(place: WitnessPlace, access: RpcAccess) -> tuple[str, str]:
     """Return the id of the folder and that of the cluster as which its witness poses."""
     if isinstance(place, Path):
         return _id(place, STORE_ID), _id(place, CLUSTER_ID)
-    with _Remote(place, access) as remote:
+    with _remote(place, access) as remote:
         return remote.ids()
 
 
@@ -119,16 +120,8 @@ class _Gone(Exception):
 class _Remote:
     """A connection to a running witness."""
 
-    def __init__(self, address: WitnessAddress, access: RpcAccess) -> None:
-        self._address = address
-        self._rpc = HBaseRpc(address.host, address.port, "ClientService", "witness", access)
-
-    def __enter__(self) -> _Remote:
-        self._rpc.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._rpc.__exit__(*error)
+    def __init__(self, address: WitnessAddress, rpc: HBaseRpc) -> None:
+        self._address, self._rpc = address, rpc
 
     def copy(self, to: Path) -> None:
         """Copy all files, each up to its length when they were listed."""
@@ -151,7 +144,7 @@ class _Remote:
 
     def lengths(self) -> dict[str, int]:
         """Return the files and their lengths. What was kept before is within them."""
-        lines = self._call("list", "").decode(errors="replace").splitlines()
+        lines = self.call("list", "").decode(errors="replace").splitlines()
         try:
             found = {name: int(length) for name, length in (line.split(" ") for line in lines)}
         except ValueError:
@@ -160,10 +153,6 @@ class _Remote:
         if not all(map(_FILE.fullmatch, found)):
             raise ConnectionFailed(f"the server at {self._address} is no witness: its list of files is none")
         return found
-
-    def prune(self, settled: str) -> None:
-        """Drop what is no longer needed; it may take longer than the answer is waited for."""
-        self._call("prune", settled)
 
     def ids(self) -> tuple[str, str]:
         """Return the id of the folder and that of the cluster as which its witness poses."""
@@ -185,19 +174,26 @@ class _Remote:
     def parts(self, name: str, start: int, end: int) -> Iterator[bytes]:
         """Yield what a file has between two positions. Raises `_Gone`."""
         while start < end:
-            part = self._call("read", f"{name} {start}")[: end - start]
+            part = self.call("read", f"{name} {start}")[: end - start]
             if not part:
                 raise ConnectionFailed(f"the file {name} of the witness at {self._address} is shorter than it was")
             start += len(part)
             yield part
 
-    def _call(self, method: str, request: str) -> bytes:
+    def call(self, method: str, request: str) -> bytes:
+        """Return the answer to a call. Raises `_Gone` and `ConnectionFailed`."""
         try:
             return coprocessor_call(self._rpc, _SERVICE, method, request.encode())
         except CallRefused as refusal:
             if refusal.name == _GONE:
                 raise _Gone from None
             raise ConnectionFailed(_refused(self._address, refusal)) from None
+
+
+@contextmanager
+def _remote(address: WitnessAddress, access: RpcAccess) -> Iterator[_Remote]:
+    with HBaseRpc(address.host, address.port, "ClientService", "witness", access) as rpc:
+        yield _Remote(address, rpc)
 
 
 def _refused(address: WitnessAddress, refusal: CallRefused) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from status_tool.explain.overview import Cause, causes, merged_causes, overview
-from status_tool.rules.judged import JudgedRegion
+from status_tool.rules.judged import JudgedFile, JudgedRegion
 from status_tool.rules.segments import latest
-from status_tool.spark.expressions import FIELDS, named, to_finding
+from status_tool.spark.judge import FIELDS, named, to_finding
 from status_tool.spark.verify import Verification, files_by_status
 from status_tool.vocabulary.outcome import (
     LAG_BOUNDS_MS,
@@ -26,8 +26,6 @@ from status_tool.vocabulary.outcome import (
 from status_tool.vocabulary.verdicts import SEVERITY, STATUSES, Status, Verdict
 
 _UNNAMED = "(table not recorded)"
-
-
 MAX_TILES = 5_000
 """Up to this many regions a page draws each; beyond, neighbours share a tile."""
 MAX_FOLDERS = 100
@@ -38,35 +36,30 @@ def overview_of(check: Verification, outcome: Outcome, drawn: bool = False) -> O
     """Return the overview of a check that has been decided; `drawn` adds what a page's pictures need."""
     context = check.context
     found = causes(check.beside_rows)
-    frames = []
     if outcome.hbase is not None and any(n for status, n in outcome.hbase.regions.items() if status != Status.COMPLETE):
-        if check.held_regions is None:
-            frames.append(check.regions_in_doubt)
-        else:
-            found += causes(finding for region in check.held_regions for finding in region.findings)
+        found += _found(check.regions_here, lambda: check.regions_in_doubt)
     if outcome.hdfs is not None and any(n for status, n in outcome.hdfs.files.items() if status != "match"):
-        if check.held_files is None:
-            frames.append(check.files())
-        else:
-            found += causes(finding for file in check.held_files for finding in file.findings)
-    for frame in frames:
-        found += _causes(frame)
+        found += _found(check.files_here, check.files)
     # A complete run has nothing to look up, and a small one should not wait for it.
     tables = _tables(check) if context.check_hbase and outcome.verdict is not Verdict.COMPLETE else []
     whole = overview(context, merged_causes(found), tables)
     return replace(whole, drawing=_drawing(check, outcome)) if drawn else whole
 
 
+def _found(here: Sequence[JudgedRegion | JudgedFile] | None, frame: Callable[[], DataFrame]) -> list[Cause]:
+    if here is None:
+        return _causes(frame())
+    return causes(finding for one in here for finding in one.findings)
+
+
 def _drawing(check: Verification, outcome: Outcome) -> Drawing:
-    regions = check.drawn_regions() if outcome.hbase is not None else None
-    more = replace(check.context.scope, max_problems=max(MAX_DRAWN_PROBLEMS, check.context.scope.max_problems))
-    folders = _folders(check.files()) if outcome.hdfs is not None else []
+    hbase, folders = outcome.hbase, _folders(check.files()) if outcome.hdfs else []
     return Drawing(
-        tiles=tuple(_tiles(regions, sum(outcome.hbase.regions.values()))) if regions and outcome.hbase else (),
-        lags=_lags(check.regions_in_doubt) if outcome.hbase is not None else (),
+        tiles=tuple(_tiles(check.drawn_regions(), sum(hbase.regions.values()))) if hbase else (),
+        lags=_lags(check.regions_in_doubt) if hbase else (),
         folders=tuple(folders[:MAX_FOLDERS]),
         more_folders=max(0, len(folders) - MAX_FOLDERS),
-        problems=check.problems(more.max_problems),
+        problems=check.problems(max(MAX_DRAWN_PROBLEMS, check.context.scope.max_problems)),
         servers=tuple(_servers(check)),
     )
 
@@ -113,8 +106,7 @@ def _folders(files: DataFrame) -> list[Folder]:
 
 
 def _servers(check: Verification) -> Iterator[ServerState]:
-    rows = check.servers() if check.context.check_hbase else []
-    for row in sorted(rows, key=lambda row: (row["side"], str(row["server"]), str(row["role"]))):
+    for row in check.servers() if check.context.check_hbase else []:
         known = (row["side"], row["server"] or "", row["role"] or "", row["live"], row["tracked"], row["echoed"])
         yield ServerState(*known, row["flush_ms"], row["unsettled"] or "")
 
@@ -153,26 +145,16 @@ def _cause(row: Row) -> Cause:
 
 
 def _tables(check: Verification) -> list[TableLine]:
-    counts = {str(status): f"count_if(status = {rank})" for status, rank in SEVERITY.items()}
-    if check.held_regions is not None:
-        return _held_tables(check.held_regions)
-    rows = check.regions_in_doubt.groupBy("table").agg(*named({**counts, "lag_ms": "max(lag_ms)"})).collect()
-    lines = {row["table"]: ({s: row[str(s)] for s in SEVERITY}, row["lag_ms"]) for row in rows}
-    for one in check.evident:
-        regions, _ = lines.setdefault(one.table, (dict.fromkeys(SEVERITY, 0), None))
-        regions[STATUSES[one.status]] += one.regions
+    counted: list[tuple[str | None, int, int, int | None]] = []
+    counted += ((one.table, one.status, one.regions, None) for one in check.evident)
+    if check.regions_here is not None:
+        counted += [(region.table, region.status, 1, region.lag_ms) for region in check.regions_here]
+    else:
+        of_each = named({"regions": "count(1)", "lag_ms": "max(lag_ms)"})
+        counted += map(tuple, check.regions_in_doubt.groupBy("table", "status").agg(*of_each).collect())
+    lines: dict[str | None, tuple[dict[Status, int], int | None]] = {}
+    for table, status, regions, lag_ms in counted:
+        counts, worst_ms = lines.get(table) or (dict.fromkeys(SEVERITY, 0), None)
+        counts[STATUSES[status]] += regions
+        lines[table] = counts, latest(worst_ms, lag_ms)
     return [TableLine(table or _UNNAMED, *line) for table, line in lines.items()]
-
-
-def _held_tables(regions: list[JudgedRegion]) -> list[TableLine]:
-    """Return what `_tables` does, of regions that this process has judged."""
-    by_table: dict[str | None, list[JudgedRegion]] = {}
-    for region in regions:
-        by_table.setdefault(region.table, []).append(region)
-    lines = []
-    for table, own in by_table.items():
-        counts = dict.fromkeys(SEVERITY, 0)
-        for region in own:
-            counts[STATUSES[region.status]] += 1
-        lines.append(TableLine(table or _UNNAMED, counts, latest(*(region.lag_ms for region in own))))
-    return lines

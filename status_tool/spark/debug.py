@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame
@@ -20,32 +20,27 @@ from status_tool.vocabulary.verdicts import SEVERITY, Evidence
 _KEYS = {"ignoreNullFields": "false"}
 
 
-def debug_rows(check: Verification) -> dict[str, DataFrame]:
-    """Return `streams`, `regions` and `files` of the halves that are checked, one row each, in no order."""
-    frames: dict[str, DataFrame] = {}
-    if check.context.check_hbase:
-        frames["regions"] = _regions(check.regions)
-        if check.context.evidence is not Evidence.TIMESTAMPS:
-            frames["streams"] = _streams(check.streams())
-    if check.context.check_hdfs:
-        frames["files"] = _files(check.files())
-    return frames
-
-
 def write_debug(check: Verification, directory: Path) -> None:
     """Write `streams.jsonl`, `regions.jsonl`, `files.jsonl` and `servers.jsonl`, each whole or not at all.
 
     Rows stream through the driver, a partition at a time. Raises OutputError where a file cannot be written.
     """
     make_folder(directory)
-    frames = debug_rows(check)
-    for name in ("regions", "streams", "files"):
+    has_hbase, has_hdfs = check.context.check_hbase, check.context.check_hdfs
+    has_streams = has_hbase and check.context.evidence is not Evidence.TIMESTAMPS
+    frames = {
+        "regions": _regions(check.regions) if has_hbase else None,
+        "streams": _streams(check.streams()) if has_streams else None,
+        "files": _files(check.files()) if has_hdfs else None,
+    }
+    for name, rows in frames.items():
         # Empty for a half that is not checked: the file of an older dump would pass for one of this.
-        _write(directory / f"{name}.jsonl", _lines(frames[name]) if name in frames else iter(()))
-    _write(directory / "servers.jsonl", _server_lines(check))
+        _write(directory / f"{name}.jsonl", () if rows is None else _lines(rows))
+    servers = ({**row, "origin": origin_name(row["origin"], {})} for row in check.servers())
+    _write(directory / "servers.jsonl", map(json.dumps, servers))
 
 
-def _write(path: Path, lines: Iterator[str]) -> None:
+def _write(path: Path, lines: Iterable[str]) -> None:
     with atomic_write(path) as file:
         for line in lines:
             file.write(line + "\n")
@@ -54,11 +49,6 @@ def _write(path: Path, lines: Iterator[str]) -> None:
 def _lines(rows: DataFrame) -> Iterator[str]:
     as_json = rows.select(F.to_json(F.struct("*"), _KEYS).alias("json"))
     return (safe_json(row["json"]) for row in as_json.toLocalIterator(prefetchPartitions=True))
-
-
-def _server_lines(check: Verification) -> Iterator[str]:
-    for row in sorted(check.servers(), key=lambda row: (row["side"], str(row["server"]), str(row["role"]))):
-        yield json.dumps({**row, "origin": origin_name(row["origin"], {})})
 
 
 def _streams(streams: DataFrame) -> DataFrame:

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from enum import Enum
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
-from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F
 
 from status_tool.clients.hdfs_native import RpcEndpoint
 from status_tool.clients.webhdfs import HdfsEndpoint, Load
 from status_tool.sources import codec
 from status_tool.sources.hdfs_files import FILES_PER_BATCH, NO_BLOCK_SUM, client_for, reads_alone, with_content
-from status_tool.spark.cluster import read_parquet
-from status_tool.spark.judge import map_in_arrow
-from status_tool.spark.source import marked
+from status_tool.spark.source import map_in_arrow, read_parquet
 from status_tool.spark.verify import Verification
 from status_tool.vocabulary.codes import FILE_CODES
 from status_tool.vocabulary.outcome import Outcome
@@ -35,8 +30,8 @@ _PATHS = pa.schema({"path": pa.string()})
 def only_content_settles(check: Verification, outcome: Outcome) -> DataFrame | None:
     """Return the paths of the files that only their content can settle; None if there are none."""
     # Neither starts Spark for nothing, nor compares all files once more where all match.
-    if check.held_files is not None:
-        if not any(_is_asked(file.code, file.note, file.master, file.slave) for file in check.held_files):
+    if check.files_here is not None:
+        if not any(_is_asked(file.code, file.note, file.master, file.slave) for file in check.files_here):
             return None
     elif outcome.hdfs is None or not any(outcome.hdfs.files[FILE_CODES[code]] for code in _CODES):
         return None
@@ -82,39 +77,31 @@ def with_crc(
     files = rows.where(is_file).join(paths, "path", "left_semi").select(rows.columns)
     others = rows.where(is_file).join(paths, "path", "left_anti").select(rows.columns)
     if reads_alone(endpoint, load):
-        read = _read_rows(files.toLocalIterator(prefetchPartitions=True), endpoint, load, path_map)
+        listed = (row.asDict() for row in files.toLocalIterator(prefetchPartitions=True))
         with pq.ParquetWriter(folder / "read.parquet", STATUS_SCHEMA) as writer:
-            for batch in codec.batches(read):
+            for batch in codec.batches(_read_rows(listed, endpoint, load, path_map)):
                 writer.write_batch(batch)
         read_df = read_parquet(check.session, folder / "read.parquet", folder, "read")
         return rows.where(~is_file).unionByName(others).unionByName(read_df)
-    tasks, columns = check.parallelism, rows.columns
+    tasks = check.parallelism
     shared = load.shared(tasks)
 
-    def fill(partition: Iterable[SparkRow]) -> Iterable[tuple[Any, ...]]:
-        with marked():
-            for row in _read_rows(partition, endpoint, shared, path_map):
-                yield tuple(_plain(row[name]) for name in columns)
+    def fill(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        listed = (row for batch in given for row in batch.to_pylist())
+        yield from codec.batches(_read_rows(listed, endpoint, shared, path_map))
 
-    # Not mapInArrow, which requires pandas.
     # Their rows are few bytes, so one partition may have all of them, and reading the files is the work.
-    filled = files.repartition(tasks).rdd.mapPartitions(fill)
     # Each action would read the files anew.
-    read_df = check.keep(check.session.createDataFrame(filled, rows.schema))
+    read_df = check.keep(map_in_arrow(files.repartition(tasks), fill, STATUS_SCHEMA))
     return rows.where(~is_file).unionByName(others).unionByName(read_df)
 
 
-def _plain(value: Any) -> Any:
-    """Return a value that Spark's JVM can unpickle."""
-    return value.value if isinstance(value, Enum) else value
-
-
 def _read_rows(
-    files: Iterable[SparkRow], endpoint: HdfsEndpoint | RpcEndpoint, load: Load, path_map: PathMap
+    files: Iterable[Row], endpoint: HdfsEndpoint | RpcEndpoint, load: Load, path_map: PathMap
 ) -> Iterator[NewRow]:
     """Yield the rows with their CRC32C, under the paths that they have on the master."""
     hdfs, waiting = client_for(endpoint, load), iter(files)
-    while listed := [row.asDict() for row in islice(waiting, FILES_PER_BATCH)]:
+    while listed := list(islice(waiting, FILES_PER_BATCH)):
         read = with_content(hdfs, [{**row, "path": path_map.to_slave(row["path"])} for row in listed])
         for known, row in zip(listed, read, strict=True):
             yield {**row, "path": known["path"]}

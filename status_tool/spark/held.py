@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from status_tool.rules.judged import region_rows
-from status_tool.spark.hdfs import COLUMNS, files_in_question
+from status_tool.spark.judge import FILE_COLUMNS, files_in_question
 from status_tool.spark.settings import is_small
 from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.header import MASTER, SLAVE
@@ -66,8 +66,7 @@ def small_file(file: StatusFile) -> pa.Table | None:
     # Rows that are alike take hardly a byte of the file.
     if not is_small(file.parquet_path) or sum(file.counts.values()) > MOST_ROWS:
         return None
-    batches = list(file.rows())
-    return pa.Table.from_batches(batches, batches[0].schema if batches else STATUS_SCHEMA)
+    return pa.Table.from_batches(file.rows(), STATUS_SCHEMA)
 
 
 def frame_of(session: SparkSession, rows: DataFrame | pa.Table) -> DataFrame:
@@ -83,6 +82,6 @@ def _asked(rows: pa.Table, left_out: Collection[str]) -> list[Row]:
 
 
 def _files(rows: pa.Table, side: str, chosen: ChosenFiles) -> Iterator[Row]:
-    files = rows.filter(pc.equal(rows["kind"], "file")).select(["kind", "path", *COLUMNS])
+    files = rows.filter(pc.equal(rows["kind"], "file")).select(["kind", "path", *FILE_COLUMNS])
     for batch in files_in_question(files.to_batches(), chosen):
         yield from ({**row, "side": side} for row in batch.to_pylist())

@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from status_tool.clients.java import java
-from status_tool.spark.command import as_scripts_set, direct_command
+from status_tool.spark.launch import as_scripts_set, direct_command
 from status_tool.spark.settings import starts_directly
-from status_tool.temporary import held_folder
+from status_tool.temporary import held_folder, let_go
 
 _POLL_S = 0.02
 _END_S = 10
@@ -58,10 +58,8 @@ class _Early:
 
 
 _early: _Early | None = None
-_folder: Path | None = None
-"""Its folder, known before there is a JVM."""
-_lock: int | None = None
-"""The folder's."""
+_held: tuple[Path, int] | None = None
+"""Its folder, known before there is a JVM, and the folder's lock."""
 
 
 class _Known(subprocess.Popen[bytes]):
@@ -123,8 +121,8 @@ def kill() -> None:
             with suppress(ProcessLookupError):
                 os.killpg(_process.pid, signal.SIGKILL)
                 _wait_for_last_thread(_process.pid)
-        if _folder is not None:
-            shutil.rmtree(_folder, ignore_errors=True)
+        if _held is not None:
+            shutil.rmtree(_held[0], ignore_errors=True)
 
 
 def _wait_for_last_thread(pid: int) -> None:
@@ -149,9 +147,7 @@ def end() -> None:
     kill()
     if _process is not None:
         _process.wait()  # `kill` only looks (`WNOWAIT`)
-    if _early is not None:
-        shutil.rmtree(_early.folder, ignore_errors=True)
-        _early = None
+    _early = None
 
 
 def process() -> subprocess.Popen[bytes] | None:
@@ -174,14 +170,15 @@ def _in_thread(call: Callable[[], Any]) -> Any:
 
 def _start(settings: dict[str, str]) -> None:
     """Directly, if Spark's launcher says how."""
-    global _early, _folder, _lock
+    global _early, _held
     with _guard:
         if not _is_wanted:
             raise InterruptedError("the run has been ended")
-        if _lock is not None:
-            os.close(_lock)
-        _folder, _lock = held_folder()
-        folder = _folder
+        before, _held = _held, None
+        if before is not None:
+            let_go(*before)
+        _held = held_folder()
+        folder = _held[0]
     early = _Early(settings, folder, tempfile.TemporaryFile())  # noqa: SIM115 - as long as the JVM
     try:
         if (command := direct_command(settings, folder)) is not None:

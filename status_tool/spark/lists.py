@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from pyspark.sql import functions as F
 
 from status_tool.atomic import atomic_write
 from status_tool.explain.problems import kind_of, to_problem
 from status_tool.printable import counted, print_beside, safe
-from status_tool.spark.expressions import to_finding
+from status_tool.spark.judge import to_finding
 from status_tool.spark.verify import Verification
 from status_tool.vocabulary.codes import CODES
 from status_tool.vocabulary.findings import Finding
@@ -47,11 +47,16 @@ class FullList:
 def write_lists(check: Verification, lists: tuple[FullList, ...]) -> None:
     """Write each list atomically (stdout: streamed); raises `OutputError`."""
     for one in lists:
-        with _opened(one) as stream:
-            others = odd = 0
+        others = odd = 0
+        with nullcontext(sys.stdout) if one.to is None else atomic_write(one.to) as stream:
             for finding in _findings(check, one):
-                others += not _write_line(one, finding, check, stream)
-                odd += one.paths_only and finding.path is not None and not reads_back(finding.path)
+                if not one.paths_only:
+                    stream.write(json.dumps(_document(finding, check)) + "\n")
+                elif finding.path is None:
+                    others += 1
+                else:
+                    stream.write(safe(finding.path) + "\n")
+                    odd += not reads_back(finding.path)
         if odd:
             print_beside(
                 f"{safe(str(one.to))} lists {counted(odd, 'path')} with *, ?, [ or white space, which -f and distcp"
@@ -76,39 +81,16 @@ def listed_kinds(name: str, scope: Scope) -> frozenset[str]:
     return LIST_KINDS[name] | extra
 
 
-@contextmanager
-def _opened(one: FullList) -> Iterator[TextIO]:
-    if one.to is None:
-        yield sys.stdout
-        return
-    with atomic_write(one.to) as stream:
-        yield stream
-
-
 def _findings(check: Verification, one: FullList) -> Iterator[Finding]:
     """Yield the findings a partition at a time: nothing is collected."""
-    context = check.context
-    kinds = listed_kinds(one.name, context.scope)
+    kinds = listed_kinds(one.name, check.context.scope)
     # An unknown code is unverifiable, as in `problems.kind_of`.
     wanted = [name for name, code in CODES.items() if str(code.status) in kinds]
     others = [name for name in CODES if name not in wanted]
     chosen = ~F.col("code").isin(others) if str(Status.UNVERIFIABLE) in kinds else F.col("code").isin(wanted)
     yield from (finding for finding in check.beside_rows if kind_of(finding.code) in kinds)
-    frames = [check.regions_in_doubt] * context.check_hbase + [check.files()] * context.check_hdfs
-    for frame in frames:
-        rows = frame.select(F.inline("findings")).where(chosen)
-        yield from (to_finding(row) for row in rows.toLocalIterator(prefetchPartitions=True))
-
-
-def _write_line(one: FullList, finding: Finding, check: Verification, stream: TextIO) -> bool:
-    """Write a finding; returns False if that is impossible: a list of paths holds no regions."""
-    if one.paths_only:
-        if finding.path is None:
-            return False
-        stream.write(safe(finding.path) + "\n")
-        return True
-    stream.write(json.dumps(_document(finding, check)) + "\n")
-    return True
+    for rows in check.findings:
+        yield from (to_finding(row) for row in rows.where(chosen).toLocalIterator(prefetchPartitions=True))
 
 
 def _document(finding: Finding, check: Verification) -> dict[str, Any]:

@@ -1,35 +1,33 @@
-"""The Spark session: created for a check, quiet, and stopped only by its creator."""
+"""The Spark session: created for a check, quiet but for its progress, and stopped only by its creator."""
 
 from __future__ import annotations
 
 import signal
+import sys
 import tempfile
 import threading
 import warnings
+import zipfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cache
-from typing import IO, Any
+from pathlib import Path
+from typing import IO, Protocol
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+import status_tool
 from status_tool.clients.java import last_words
 from status_tool.errors import ConfigurationError
 from status_tool.spark import jvm
-from status_tool.spark.class_archive import drop_archive
-from status_tool.spark.cluster import ship_code
-from status_tool.spark.settings import (
-    JVM_OPTIONS,
-    archived,
-    is_asked_for,
-    runs_here,
-    spark_settings_with,
-    submitted,
-)
+from status_tool.spark.launch import archived, drop_archive
+from status_tool.spark.settings import JVM_OPTIONS, is_asked_for, runs_here, spark_settings_with, submitted
 from status_tool.temporary import temporary_folder
 
+POLL_EVERY_S = 0.5
+TASKS_NAME = "Spark's tasks"
 _CRASH = "fatal error has been detected"
 """Line that a JVM prints when it crashes."""
 
@@ -40,7 +38,6 @@ _SMALL_QUERY = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 """Compiling code and planning anew between stages costs more than a small check itself."""
-
 
 Spark = Callable[[], SparkSession]
 """Returns the session of a check; the first call starts it."""
@@ -93,7 +90,7 @@ def spark_session(
     with temporary_folder() as folder:
         try:
             if not runs_here(session.sparkContext.master):
-                ship_code(session.sparkContext, folder)
+                _ship_code(session.sparkContext, folder)
             yield session
         except BaseException:
             if new_archive is not None:
@@ -107,6 +104,21 @@ def spark_session(
                 with suppress(Exception), warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # PySpark warns of a JVM that has ended already
                     session.stop()
+
+
+def _ship_code(context: SparkContext, folder: Path) -> None:
+    """Let executors import this very version of the package. `folder` must exist as long as the context.
+
+    What the package itself imports (pyproject.toml) must be there already.
+    """
+    package = Path(status_tool.__file__).parent
+    archive = folder / "status_tool.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        for file in sorted(package.rglob("*.py")):
+            packed.write(file, file.relative_to(package.parent))
+    before = list(sys.path)
+    context.addPyFile(str(archive))
+    sys.path[:] = before  # Already imported in this process.
 
 
 def forget_session() -> None:
@@ -155,7 +167,8 @@ def _create(settings: dict[str, str]) -> SparkSession:
     with tempfile.TemporaryFile() as console:
         try:
             with _own_interrupt():
-                context = SparkContext(conf=conf, gateway=_gateway(settings, conf, console))
+                gateway = None if _has_jvm() else jvm.gateway(settings, conf, console)
+                context = SparkContext(conf=conf, gateway=gateway)
             session = SparkSession(context)
         except ConfigurationError:
             raise
@@ -177,11 +190,6 @@ def _own_interrupt() -> Iterator[None]:
             signal.signal(signal.SIGINT, before)
 
 
-def _gateway(settings: dict[str, str], conf: SparkConf, console: IO[bytes]) -> Any:
-    """Return a new JVM whose output goes to `console`, permanently; None: one is already running."""
-    return None if _has_jvm() else jvm.gateway(settings, conf, console)
-
-
 def _has_jvm() -> bool:
     """Return True if no JVM has to be started."""
     return submitted() or getattr(SparkContext, "_gateway", None) is not None
@@ -195,3 +203,60 @@ def _reason(error: Exception, console: IO[bytes]) -> str:
     if "stopped SparkContext" in text:
         return "its master gave up; is the --spark-master URL right and reachable?"
     return text.splitlines()[0] if text else type(error).__name__
+
+
+# -- progress, by Spark's own status tracker
+
+
+class Reached(Protocol):
+    """Takes what is done, and of how much."""
+
+    def reach(self, done: int, total: int) -> None:
+        """Report `done` of the `total` known by now."""
+
+
+Opens = Callable[[str], AbstractContextManager[Reached]]
+"""Shows a phase of the run under a name."""
+
+
+@contextmanager
+def stages_shown(phase: Opens, every_s: float = POLL_EVERY_S) -> Iterator[None]:
+    """Meanwhile the tasks of Spark's running stages are counted, in a phase of their own while there are any.
+
+    By a thread: what cannot be asked is not shown, and is never an error of the run.
+    """
+    over = threading.Event()
+    thread = threading.Thread(target=_watch, args=(phase, every_s, over), name="spark-stages", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        # Not for ever: the thread may hang in a call to the JVM, and the run does not depend on it.
+        thread.join(every_s)
+
+
+def _watch(phase: Opens, every_s: float, over: threading.Event) -> None:
+    with ExitStack() as shown:
+        bar: Reached | None = None
+        while not over.wait(every_s):
+            done, total = tasks()
+            if total:
+                bar = bar or shown.enter_context(phase(TASKS_NAME))
+                bar.reach(done, total)
+            else:
+                shown.close()
+                bar = None
+
+
+def tasks() -> tuple[int, int]:
+    """Return how many tasks of the running stages are done, and how many there are; zeros while nothing runs."""
+    done = total = 0
+    with suppress(Exception):
+        context = SparkContext._active_spark_context
+        if context is not None:
+            tracker = context.statusTracker()
+            for stage in map(tracker.getStageInfo, tracker.getActiveStageIds()):
+                if stage is not None:  # Spark may have dropped it since
+                    done, total = done + stage.numCompletedTasks, total + stage.numTasks
+    return done, total

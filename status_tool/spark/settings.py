@@ -15,7 +15,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from status_tool.errors import ConfigurationError
-from status_tool.spark.class_archive import NewArchive, jvm_option
 
 LOCAL_MASTER = "local[*]"
 APP_NAME = "status-tool"
@@ -129,15 +128,6 @@ def starts_directly(settings: dict[str, str]) -> bool:
         and not any(name.startswith(_OF_A_USER) for name in os.environ.keys() - set(_OF_PYSPARK))
         and not any(name.startswith(_NOT_DIRECT) for name in settings)
     )
-
-
-def archived(settings: dict[str, str]) -> tuple[dict[str, str], NewArchive | None]:
-    """Return the settings with the archive of classes if a JVM is started directly. A user's own choice stands."""
-    options = settings.get(JVM_OPTIONS, "")
-    if not starts_directly(settings) or "Archive" in options or "-Xshare" in options:
-        return settings, None
-    option, new_archive = jvm_option()
-    return (settings | {JVM_OPTIONS: f"{options} {option}"}, new_archive) if option else (settings, None)
 
 
 def _workers_like_this_process() -> None:

@@ -19,8 +19,7 @@ from status_tool.rules import evident
 from status_tool.rules.context import RunContext
 from status_tool.rules.evident import Kind
 from status_tool.rules.judged import REGION_COLUMNS, REGION_KINDS
-from status_tool.spark.judge import map_in_arrow
-from status_tool.spark.row_groups import ChosenRows, local_files, mapped, with_regions
+from status_tool.spark.source import ChosenRows, local_files, map_in_arrow, mapped
 from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.verdicts import Evidence
@@ -31,9 +30,8 @@ _PART_BYTES = 8 << 20
 """Bytes of the larger status file whose rows become one part: about a million rows of both sides."""
 _HELD_ROWS = 250_000
 """Number of rows of which blocks are made at once."""
-_KEY_BYTES = 8
 _BLOCK = pa.schema({"part": pa.int32(), "numbers": pa.binary()})
-_COUNT = pa.schema({"kind": pa.int32(), "regions": pa.int64(), "keys": pa.binary()})
+_COUNT = pa.schema({"kind": pa.int32(), "regions": pa.int64(), "keys": pa.list_(pa.int64())})
 _PLACED = pa.schema({"key": pa.int64(), "kind": pa.int32()})
 _NAMED = pa.schema({"key": pa.int64(), "region": pa.string(), "start_key": pa.binary()})
 
@@ -92,11 +90,12 @@ def judge_evident(
     )
     # By the id itself: a hash of it would give two parts to some tasks and none to others.
     blocks = ours.unionByName(theirs).repartitionById(parts, "part")
-    counts = map_in_arrow(blocks, partial(_counts, kinds, context), _COUNT).toArrow().to_pylist()
+    found = map_in_arrow(blocks, partial(_counts, kinds, context), _COUNT).toArrow()
+    counts = found.select(["kind", "regions"]).to_pylist()
     in_doubt = sum(count["regions"] for count in counts if count["kind"] is None)
     if in_doubt > MOST_IN_DOUBT:
         return None
-    keys = pa.concat_arrays([pa.array([], pa.uint64()), *(_unpacked(one["keys"]) for one in counts if one["keys"])])
+    keys = pc.list_flatten(found["keys"]).combine_chunks().cast(pa.uint64(), safe=False)
     # Nothing runs here: only a page reads these, and the blocks are then made anew.
     placed = map_in_arrow(blocks, partial(_placed, kinds, context), _PLACED)
     return Evident(tuple(_decided(counts, kinds)), in_doubt, keys, kinds, placed)
@@ -126,7 +125,7 @@ def _blocks(parts: int, context: RunContext, given: Iterator[pa.RecordBatch]) ->
     """Make numbers of rows, in blocks by part."""
     held: dict[tuple[str, ...], list[pa.Table]] = {}
     rows = 0
-    for batch in with_regions(given):
+    for batch in _with_regions(given):
         for numbers in evident.numbers_of(batch, context):
             # Each kind of row has columns of its own, and an IPC stream has one schema.
             held.setdefault(tuple(numbers.column_names), []).append(numbers)
@@ -135,6 +134,14 @@ def _blocks(parts: int, context: RunContext, given: Iterator[pa.RecordBatch]) ->
             yield from _packed(held.values(), parts)
             held, rows = {}, 0
     yield from _packed(held.values(), parts)
+
+
+def _with_regions(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows that name a region."""
+    for batch in given:
+        named = batch.filter(batch.column("region").is_valid()) if batch.column("region").null_count else batch
+        if named.num_rows:
+            yield named
 
 
 def _packed(held: Iterable[list[pa.Table]], parts: int) -> Iterator[pa.RecordBatch]:
@@ -169,32 +176,29 @@ def _counts(kinds: Sequence[Kind], context: RunContext, given: Iterator[pa.Recor
     counted = [{"kind": one["values"], "regions": one["counts"]} for one in regions["kind"].value_counts().to_pylist()]
     for count in counted:
         if count["kind"] is None and count["regions"] <= MOST_IN_DOUBT:
-            keys = regions.filter(regions["kind"].is_null())["key"].combine_chunks()
-            # Arrow's format lets a buffer be longer than its values.
-            count["keys"] = keys.buffers()[1].to_pybytes()[: len(keys) * _KEY_BYTES]
+            count["keys"] = _signed(regions.filter(regions["kind"].is_null())["key"]).to_pylist()
     yield pa.RecordBatch.from_pylist(counted, _COUNT)
 
 
 def _placed(kinds: Sequence[Kind], context: RunContext, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     regions = _found(kinds, context, given)
     decided = regions.filter(regions["kind"].is_valid())
-    # Spark has no unsigned numbers. `_named` wraps the keys likewise, so that both join.
-    keys = decided["key"].cast(pa.int64(), safe=False)
-    yield from pa.table([keys, decided["kind"]], _PLACED).to_batches(_HELD_ROWS)
+    yield from pa.table([_signed(decided["key"]), decided["kind"]], _PLACED).to_batches(_HELD_ROWS)
 
 
-def _unpacked(keys: bytes) -> pa.Array:
-    return pa.Array.from_buffers(pa.uint64(), len(keys) // _KEY_BYTES, [None, pa.py_buffer(keys)])
+def _signed(keys: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Return the keys as Spark can hold them: it has no unsigned numbers."""
+    return keys.cast(pa.int64(), safe=False)
 
 
 def _of_keys(keys: pa.Array, schema: pa.Schema, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in with_regions(given):
+    for batch in _with_regions(given):
         found = batch.filter(pc.is_in(evident.region_keys(batch.column("region"))[0], value_set=keys))
         if len(found):
             yield found.cast(schema)
 
 
 def _named(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in with_regions(given):
-        key = evident.region_keys(batch.column("region"))[0].cast(pa.int64(), safe=False)
+    for batch in _with_regions(given):
+        key = _signed(evident.region_keys(batch.column("region"))[0])
         yield pa.RecordBatch.from_arrays([key, batch.column("region"), batch.column("start_key")], schema=_NAMED)

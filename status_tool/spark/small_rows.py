@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from status_tool.rules.context import SMALL_KINDS
 from status_tool.rules.tables import TableAge, ages_of, merged_ages
-from status_tool.spark.row_groups import ChosenRows, is_one_of, mapped
+from status_tool.spark.source import ChosenRows, is_one_of, mapped
 from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
 from status_tool.vocabulary.states import FactState

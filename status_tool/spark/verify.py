@@ -6,7 +6,7 @@ A large check has one in between, which settles the regions that are evidently c
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 from pyspark import StorageLevel
@@ -19,16 +19,20 @@ from status_tool.rules.context import RunContext, build_context
 from status_tool.rules.judged import JudgedFile, JudgedRegion, judge_files, judge_regions
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.tables import TableAge, table_ages
-from status_tool.spark.expressions import is_in, named, to_finding, worst_first
-from status_tool.spark.hdfs import FILE_SCHEMA, files_of, rows_of_files
 from status_tool.spark.held import HeldRows
 from status_tool.spark.judge import (
+    FILE_SCHEMA,
     REGION_SCHEMA,
     collected,
+    files_of,
     frame_of_records,
     judged_streams,
+    named,
     regions_of,
+    rows_of_files,
     rows_of_regions,
+    to_finding,
+    worst_first,
 )
 from status_tool.spark.short_way import Decided, Evident, judge_evident
 from status_tool.spark.small_rows import SMALL_COLUMNS, small_rows
@@ -39,7 +43,7 @@ from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.outcome import Outcome, Problem
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.scope import Scope
-from status_tool.vocabulary.verdicts import SEVERITY, Evidence, FileStatus
+from status_tool.vocabulary.verdicts import SEVERITY, STATUSES, Evidence, FileStatus
 
 Frames = Callable[[], tuple[DataFrame, DataFrame]]
 """Returns the rows of the master and of the slave, for Spark."""
@@ -131,7 +135,7 @@ class Verification:
     def outcome(self) -> Outcome:
         """Decide everything; this is the second action."""
         context = self.context
-        tally, found = self._counted() if self._held is None else tally_of(self._held_regions, self._held_files)
+        tally, found = self._counted()
         if context.check_hdfs:
             tally.entries = self._held.entries if self._held else _entries(self.master_df, self.slave_df)
         self._tally = tally
@@ -141,15 +145,15 @@ class Verification:
         context = self.context
         parts: list[DataFrame] = []
         observed: list[tuple[Observation, Any]] = []
-        tally, found = tally_of(self._few_in_doubt or (), ())
+        tally, found = tally_of(self.regions_here or (), self.files_here or ())
         if context.check_hbase:
             _tally_evident(tally, self.evident)
-            if self._few_in_doubt is None:
+            if self.regions_here is None:
                 parts.append(_observed(self.regions_in_doubt, _region_counts(), _tally_regions, observed))
-        if context.check_hdfs:
+        if context.check_hdfs and self.files_here is None:
             counts = named({**files_by_status(), "master_files": "count_if(is_of_master)"})
             parts.append(_observed(self.files(), counts, _tally_files, observed))
-        found += _worst(parts, context.scope.max_problems) if parts else []
+        found += _worst(parts, context.scope.max_problems)
         # `Observation.get` waits for the first action on its rows: the collect above has to come first.
         for observation, fill in observed:
             fill(tally, observation.get)
@@ -164,10 +168,15 @@ class Verification:
 
     def problems(self, limit: int) -> tuple[Problem, ...]:
         """Return the worst problems, as `outcome` lists them."""
-        context = self.context
-        frames = [self.regions_in_doubt] * context.check_hbase + [self.files()] * context.check_hdfs
-        found = _worst([frame.select(F.inline("findings")) for frame in frames], limit) if frames else []
-        return tuple(to_problem(finding, context) for finding in bound(self.beside_rows, found, limit))
+        found = bound(self.beside_rows, _worst(self.findings, limit), limit)
+        return tuple(to_problem(finding, self.context) for finding in found)
+
+    @property
+    def findings(self) -> list[DataFrame]:
+        """The findings about regions and about files, for Spark."""
+        frames = [self.regions_in_doubt] if self.context.check_hbase else []
+        frames += [self.files()] if self.context.check_hdfs else []
+        return [frame.select(F.inline("findings")) for frame in frames]
 
     def drawn_regions(self) -> DataFrame:
         """Return what a picture shows of the regions in scope: `table`, `region`, `start_key`, `status`, `lag_ms`."""
@@ -184,7 +193,7 @@ class Verification:
     @cached_property
     def _evident(self) -> Evident | None:
         """The short way pays where compiling its plan does."""
-        if self._is_small:
+        if self._is_small or self._held is not None:
             return None
         return judge_evident(self.session, self.master_df, self.slave_df, self._left_out, self.context)
 
@@ -194,25 +203,24 @@ class Verification:
         _, _, ages = self._small
         return self._not_asked + [age.table for age in ages if not self.context.in_scope(age.table)]
 
-    @property
-    def held_regions(self) -> list[JudgedRegion] | None:
-        """Return the regions in scope if this process has judged them; None if Spark has."""
-        return None if self._held is None else self._held_regions
-
-    @property
-    def held_files(self) -> list[JudgedFile] | None:
-        """Return the files if this process has judged them; None if Spark has."""
-        return None if self._held is None else self._held_files
-
     @cached_property
-    def _held_regions(self) -> list[JudgedRegion]:
-        if self._held is None or not self.context.check_hbase:
+    def regions_here(self) -> list[JudgedRegion] | None:
+        """The regions in doubt if this process has judged them; None if Spark has, as they are many."""
+        if not self.context.check_hbase:
             return []
-        return list(judge_regions(self._held.region_rows, self.context))
+        if self._held is not None:
+            return list(judge_regions(self._held.region_rows, self.context))
+        if self._evident is None or self._evident.in_doubt > FEW_IN_DOUBT:
+            return None
+        rows = collected(self._rows_in_doubt(self._evident), by="region") if self._evident.in_doubt else []
+        return list(judge_regions(rows, self.context))
 
     @cached_property
-    def _held_files(self) -> list[JudgedFile]:
-        if self._held is None or not self.context.check_hdfs:
+    def files_here(self) -> list[JudgedFile] | None:
+        """The files if this process has judged them; None if Spark has."""
+        if self._held is None:
+            return None
+        if not self.context.check_hdfs:
             return []
         rows = self._held.files
         if rows is None:
@@ -222,27 +230,17 @@ class Verification:
     @cached_property
     def regions(self) -> DataFrame:
         """One row per region in scope."""
-        if self._held is not None:
-            return frame_of_records(self.session, self._held_regions, REGION_SCHEMA)
-        return self._judged(self._region_rows)
+        return self.regions_in_doubt if self._held is not None else self._judged(self._region_rows)
 
     @cached_property
     def regions_in_doubt(self) -> DataFrame:
         """Regions that are not evidently complete: all that anything is wrong with are among them."""
+        if self.regions_here is not None:
+            return frame_of_records(self.session, self.regions_here, REGION_SCHEMA)
         if self._evident is None:
             return self.regions
-        if self._few_in_doubt is None:
-            # Their rows are few bytes, which Spark would give to one task, and much work.
-            return self._judged(self._rows_in_doubt(self._evident), self.parallelism)
-        return frame_of_records(self.session, self._few_in_doubt, REGION_SCHEMA)
-
-    @cached_property
-    def _few_in_doubt(self) -> list[JudgedRegion] | None:
-        """The regions in doubt, judged by this process; None if all are judged by Spark, or too many are in doubt."""
-        if not self.context.check_hbase or self._evident is None or self._evident.in_doubt > FEW_IN_DOUBT:
-            return None
-        rows = collected(self._rows_in_doubt(self._evident), by="region") if self._evident.in_doubt else []
-        return list(judge_regions(rows, self.context))
+        # Their rows are few bytes, which Spark would give to one task, and much work.
+        return self._judged(self._rows_in_doubt(self._evident), self.parallelism)
 
     def _rows_in_doubt(self, evident: Evident) -> DataFrame:
         sides = (evident.in_doubt_of(self.master_df, MASTER), evident.in_doubt_of(self.slave_df, SLAVE))
@@ -262,8 +260,8 @@ class Verification:
 
     def files(self) -> DataFrame:
         """Return one row per path of either side."""
-        if self._held is not None:
-            return frame_of_records(self.session, self._held_files, FILE_SCHEMA)
+        if self.files_here is not None:
+            return frame_of_records(self.session, self.files_here, FILE_SCHEMA)
         return files_of(rows_of_files(self.master_df, self.slave_df), self.context.master.after_cut)
 
     @property
@@ -275,7 +273,7 @@ class Verification:
         """Return the `server` rows of both sides, with `side` and, for the master's, why an origin is not settled."""
         reasons = {origin.id: origin.reason for origin in self.context.origins}
         ours, theirs, _ = self._small
-        return [
+        found = [
             {
                 **{name: row.get(name) for name in SMALL_COLUMNS},
                 "side": side,
@@ -285,6 +283,7 @@ class Verification:
             for row in rows
             if row["kind"] == "server"
         ]
+        return sorted(found, key=lambda row: (row["side"], str(row["server"]), str(row["role"])))
 
     def _keep(self, rows: DataFrame) -> DataFrame:
         # `inputFiles` names the files of any part of a union, whose other part may be a live source.
@@ -308,9 +307,9 @@ def _observed(rows: DataFrame, counts: list[Column], fill: Any, observed: list[t
 
 
 def _worst(parts: list[DataFrame], limit: int) -> list[Finding]:
-    rows = parts[0]
-    for part in parts[1:]:
-        rows = rows.unionByName(part)
+    if not parts:
+        return []
+    rows = reduce(DataFrame.unionByName, parts)
     # The sort reads every row, so that the counts of `_observed` are of all. A limit without it ends early, and Spark
     # makes an empty relation of a limit of 0 (`EliminateLimits`), for which nothing is judged.
     return [to_finding(row) for row in rows.orderBy(*worst_first()).limit(max(1, limit)).collect()]
@@ -324,12 +323,11 @@ def _region_counts() -> list[Column]:
 
 
 def _tally_evident(tally: Tally, evident: tuple[Decided, ...]) -> None:
-    for status, rank in SEVERITY.items():
-        tally.regions[status] += sum(one.regions for one in evident if one.status == rank)
-    for level in Evidence:
-        tally.evidence[level] += sum(one.regions for one in evident if one.evidence == level)
-    # What is evident is complete by the original's rule as well (`evident.kinds_of`).
-    tally.timestamps_complete += sum(one.regions for one in evident)
+    for one in evident:
+        tally.regions[STATUSES[one.status]] += one.regions
+        tally.evidence[Evidence(one.evidence)] += one.regions
+        # What is evident is complete by the original's rule as well (`evident.kinds_of`).
+        tally.timestamps_complete += one.regions
 
 
 def _tally_regions(tally: Tally, counted: dict[str, Any]) -> None:
@@ -351,8 +349,8 @@ def _later(regions: DataFrame) -> dict[str | None, tuple[int, int]]:
 
 def files_by_status() -> dict[str, str]:
     """Return SQL that counts the files of each status, by the status."""
-    codes = {status: [code for code, of in FILE_CODES.items() if of is status] for status in FileStatus}
-    return {str(status): f"count_if({is_in('code', those)})" for status, those in codes.items()}
+    codes = {status: [f"'{code}'" for code, of in FILE_CODES.items() if of is status] for status in FileStatus}
+    return {str(status): f"count_if(code IN ({', '.join(those)}))" for status, those in codes.items()}
 
 
 def _entries(master_df: DataFrame, slave_df: DataFrame) -> dict[tuple[str, str], int]:

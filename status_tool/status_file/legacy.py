@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sized
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, BinaryIO, Self
@@ -166,9 +166,8 @@ class LegacyWriter:
 
     def __init__(self, path: str | os.PathLike[str], header: Header) -> None:
         self.header = header
-        self._unchecked = 0
+        self._unchecked: list[str] = []
         """Files whose checksum the format cannot express: they have none, or it is of an algorithm with marks."""
-        self._example = ""
         self._undated: list[str] = []
         """Regions of streams whose last write is not known, as of a damaged head."""
         self._path = path
@@ -203,16 +202,15 @@ class LegacyWriter:
         """Raise `OutputError` if there is a file or stream that the format cannot express."""
         absent = self.header.hdfs_absent
         if absent:
-            what = f"{counted(len(absent), 'path')} to check that HDFS does not have ({_listed(absent[0], absent)})"
+            what = f"{counted(len(absent), 'path')} to check that HDFS does not have ({_listed(absent)})"
         elif self._unchecked:
             what = (
-                f"{counted(self._unchecked, 'file')} without a plain checksum, as of files that are open, unreadable, "
-                "encrypted, erasure-coded, or listed with two contents "
-                f"({_listed(self._example, range(self._unchecked))})"
+                f"{counted(len(self._unchecked), 'file')} without a plain checksum, as of files that are open, "
+                f"unreadable, encrypted, erasure-coded, or listed with two contents ({_listed(self._unchecked)})"
             )
         elif self._undated:
-            streams, of = counted(len(self._undated), "stream"), _listed(self._undated[0], self._undated)
-            what = f"{streams} whose last write is not known (region {of})"
+            streams = counted(len(self._undated), "stream")
+            what = f"{streams} whose last write is not known (region {_listed(self._undated)})"
         else:
             return
         raise OutputError(
@@ -246,12 +244,11 @@ class LegacyWriter:
         text = f"{row['algorithm']}:{row['checksum']}"
         is_known = row["algorithm"] is not None and row["checksum"] is not None and row["state"] is None
         if not (is_known and _CHECKSUM.fullmatch(text)) or self._files.setdefault(row["path"], text) != text:
-            self._unchecked += 1
-            self._example = self._example or row["path"]
+            self._unchecked.append(row["path"])
 
 
-def _listed(first: str, of: Sized) -> str:
-    return f"{safe(first)}{', …' if len(of) > 1 else ''}"
+def _listed(names: Sequence[str]) -> str:
+    return f"{safe(names[0])}{', …' if len(names) > 1 else ''}"
 
 
 def open_writer(

@@ -1,4 +1,8 @@
-"""Writes a status file as a stream: memory use does not depend on the number of rows."""
+"""Writes a status file as a stream: memory use does not depend on the number of rows. Cuts files into parts.
+
+Parquet stores each column of a row group apart, and rows are sorted. So regions, keys and origins yield the same bytes
+in each file of one cluster while only sequence ids and times move: parts that have not changed are the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,8 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterator
-from typing import Self
+from pathlib import Path
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,13 +30,15 @@ ROW_GROUP_BYTES = 64 << 20
 BUFFERED_BYTES = 128 << 20
 """Bound on what all kinds together hold back; the fullest kind is written when it is exceeded."""
 _READ_BYTES = 1 << 20
+LEAST_BYTES = 4 << 10
+"""A smaller column shares a part with its neighbours: it costs less than a part of its own."""
+SHARED_BYTES = 8 * LEAST_BYTES
 
 # Few distinct values in a row group: elsewhere a dictionary would be built only to be thrown away.
 _DICTIONARY = ["kind", "table", "origin", "via", "via_ids", "state", "server", "role", "algorithm"]
 
 _SORTED = frozenset({"region", "fact", "stream"})
 ORDER = [(name, "ascending") for name in ("table", "start_key", "region", "origin", "via", "family")]
-"""They come in any order. Sorted, most columns of one file are the same bytes as those of the file before."""
 
 
 class StatusWriter:
@@ -124,12 +131,12 @@ class _Buffer:
 
 
 class _ParquetOutput:
-    """The Parquet file under its temporary name, hashed as it is written."""
+    """The Parquet file under its temporary name."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = path
         self._file = AtomicFile(path)
-        self._sink = _HashingSink(self._file)
+        self._sink = _Sink(self._file)
         self._writer = pq.ParquetWriter(
             self._sink,
             STATUS_SCHEMA,
@@ -147,15 +154,13 @@ class _ParquetOutput:
         places = {SIGNATURE_KEY: NO_DIGEST} if key else {}
         self._writer.add_key_value_metadata({HEADER_KEY: header.encode(), **places, DIGEST_KEY: NO_DIGEST})
         self._guarded(self._close)
-        digest = self._sink.digest.hexdigest().encode()
         if key is not None:
-            self._file.patch(self._place(SIGNATURE_PATTERN, "signature"), key.sign(digest))
-            # The digest covers the signature, and the sink has hashed zeros in its place.
-            digest = self._whole_digest()
-        self._file.patch(self._place(DIGEST_PATTERN, "digest"), digest)
+            self._file.patch(self._place(SIGNATURE_PATTERN, "signature"), key.sign(self._digest()))
+        # The digest covers the signature.
+        self._file.patch(self._place(DIGEST_PATTERN, "digest"), self._digest())
         self._file.commit()
 
-    def _whole_digest(self) -> bytes:
+    def _digest(self) -> bytes:
         """Return the digest (hex) of the file's current content."""
         digest = hashlib.sha256()
         for offset in range(0, self._file.size(), _READ_BYTES):
@@ -188,15 +193,14 @@ class _ParquetOutput:
         self._sink.dead = True
 
 
-class _HashingSink(io.BufferedIOBase):
-    """Passes bytes on and keeps their SHA-256; once `dead`, it swallows what Arrow's destructors write."""
+class _Sink(io.BufferedIOBase):
+    """Passes bytes on; once `dead`, it swallows what Arrow's destructors write."""
 
     mode = "wb"
 
     def __init__(self, file: AtomicFile) -> None:
         super().__init__()
         self._buffered = io.BufferedWriter(file, 1 << 20)
-        self.digest = hashlib.sha256()
         self.dead = False
 
     def writable(self) -> bool:
@@ -205,7 +209,6 @@ class _HashingSink(io.BufferedIOBase):
     def write(self, data: object) -> int:
         view = memoryview(data).cast("B")  # type: ignore[arg-type]
         if not self.dead:
-            self.digest.update(view)
             self._buffered.write(view)
         return view.nbytes
 
@@ -230,3 +233,37 @@ def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     step = min(ROW_GROUP_ROWS, max(1, rows * ROW_GROUP_BYTES // max(batch.nbytes, 1)))
     for start in range(0, rows, step):
         yield batch.slice(start, step)
+
+
+# -- parts of a whole file
+
+
+def parts_of(path: Path, most: int) -> Iterator[bytes]:
+    """Yield the file in parts of at most `most` bytes, which make it up one after another."""
+    content = path.read_bytes()
+    start = 0
+    for left, right in _columns(path):
+        if right - left >= LEAST_BYTES:
+            yield from _cut(content[start:left], most)
+            yield from _cut(content[left:right], most)
+            start = right
+        elif right - start >= SHARED_BYTES:
+            yield from _cut(content[start:right], most)
+            start = right
+    yield from _cut(content[start:], most)
+
+
+def _columns(path: Path) -> Iterator[tuple[int, int]]:
+    """Yield the start and end (bytes) of each column of each row group, in the order of the file."""
+    metadata: Any = pq.read_metadata(path)
+    for group in range(metadata.num_row_groups):
+        for number in range(metadata.num_columns):
+            column = metadata.row_group(group).column(number)
+            pages = (column.dictionary_page_offset, column.data_page_offset)
+            # A column's dictionary, if it has one, stands before its data.
+            start = min(offset for offset in pages if offset is not None)
+            yield start, start + column.total_compressed_size
+
+
+def _cut(content: bytes, most: int) -> Iterator[bytes]:
+    yield from (content[start : start + most] for start in range(0, len(content), most))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import partial
 from typing import Generic, TypeVar
 
 from status_tool.vocabulary.verdicts import FileStatus, Status
@@ -47,6 +48,9 @@ class Code(Generic[_S]):
     compare."""
 
 
+_doubt = partial(Code, Status.UNVERIFIABLE)
+"""A code that names a doubt, as most do."""
+
 STREAMS: dict[str, Code[Status]] = {
     # Everything up to the head has arrived.
     "covered": Code(Status.COMPLETE),
@@ -55,21 +59,18 @@ STREAMS: dict[str, Code[Status]] = {
     # All of it was written before the accepted baseline (`--since`) ends.
     "baseline": Code(Status.COMPLETE),
     # Everything that is known has arrived, but the origin may have appended more.
-    "unsettled": Code(
-        Status.UNVERIFIABLE,
+    "unsettled": _doubt(
         "unsettled: everything known of this stream has arrived, but origin {origin} {reason}",
         advice="see the problem of this origin",
     ),
     # The head has no sequence id, no origin, or no family.
-    "unreadable-head": Code(
-        Status.UNVERIFIABLE,
+    "unreadable-head": _doubt(
         "unreadable: the stream's head could not be read",
         advice="the stream's row in the master's state table is damaged: check the region server's log, or compare the"
         " table once (--rows --master-conf DIR)",
     ),
     # Entries may have been applied without a record of it.
-    "unrecorded": Code(
-        Status.UNVERIFIABLE,
+    "unrecorded": _doubt(
         "not recorded: the slave has no record of entries after sequence id {from_seq} up to {to_seq}, but may have"
         " applied them: since the table's first entry, the slave's state table lost rows or went back to an earlier"
         " state, or one of its servers ran without the tracker",
@@ -98,20 +99,17 @@ STREAMS: dict[str, Code[Status]] = {
 
 REGIONS: dict[str, Code[Status]] = {
     # No region server hosts it, so that what it appended last may not be known.
-    "unhosted": Code(
-        Status.UNVERIFIABLE,
+    "unhosted": _doubt(
         "unhosted: the region is not hosted by any region server",
         advice="bring the region online on the master (hbase shell: `assign`), then run `run -m` again",
     ),
     # Its region server runs without the tracker, or is not known to run.
-    "untracked": Code(
-        Status.UNVERIFIABLE,
+    "untracked": _doubt(
         "untracked: the region's server runs without the tracker, or is not known to be running",
         advice="start that server with the tracker (`status-tool setup`) and run `run -m` again",
     ),
     # It is gone from the master without split or merge.
-    "truncated": Code(
-        Status.UNVERIFIABLE,
+    "truncated": _doubt(
         "truncated: the region is gone from the master without split or merge: the table was truncated, dropped"
         " or recreated, which replication does not carry",
         advice="once `status-tool queues` shows that the peer is drained (entries of a table that is gone block it),"
@@ -122,17 +120,16 @@ REGIONS: dict[str, Code[Status]] = {
         is_by_hand=True,
     ),
     # It opened with other store files than it was closed with.
-    "content-changed": Code(
-        Status.UNVERIFIABLE,
+    "content-changed": _doubt(
         "content changed: at {written_to} the region opened with store files that no stream tells of: a snapshot"
-        " was restored or cloned, the region was truncated, files were placed or removed by hand, or a family is"
-        " replicated only since then; replication carries none of these. It is not replicated at all before the"
-        " region is opened anew, where its table was altered without that (REOPEN_REGIONS)",
+        " was restored or cloned, the region was truncated, files were placed or removed by hand, a family is"
+        " replicated only since then, or was dropped and added again, or the table had kept less before (VERSIONS,"
+        " TTL, KEEP_DELETED_CELLS, durability); replication carries none of these. It is not replicated at all before"
+        " the region is opened anew, where its table was altered without that (REOPEN_REGIONS)",
         repair=Copy.CONTENT,
     ),
     # Files were bulk loaded that the queues do not prove to have been shipped, or with replication switched off.
-    "bulkload": Code(
-        Status.UNVERIFIABLE,
+    "bulkload": _doubt(
         "bulk load: files were loaded at {written_to}, {note}",
         advice="if hbase.replication.bulkload.enabled is on, wait until the peer's queue is drained (`status-tool"
         " queues`) and run `run -m` again; if the files were loaded on the slave as well, or it never drains (HBase"
@@ -141,23 +138,20 @@ REGIONS: dict[str, Code[Status]] = {
         " the past with {since}",
     ),
     # The trackers' streams and what a witness was sent cannot both be right.
-    "contradiction": Code(
-        Status.UNVERIFIABLE,
+    "contradiction": _doubt(
         "contradiction between trackers and witness: {note}; one of them is wrong, which is an error of this tool",
         advice="check again; if it stays, compare the table's rows, which decide it (--rows --master-conf DIR), and"
         " report a bug with FILE, the output of `run -i FILE -d`, and that of `run -d` on both clusters",
     ),
     # The queues settle a server that crashed, and nothing shows the last entries that it wrote to the region.
-    "lost-tail": Code(
-        Status.UNVERIFIABLE,
+    "lost-tail": _doubt(
         "last entries unknown: {note} when it crashed, which neither its tracker nor the slave has recorded",
         advice="they may be markers of its last second, or lost with a replication queue that somebody removed; compare"
         " the region's rows (--rows --master-conf DIR), or accept the past with {since}",
         repair=Copy.CONTENT,
     ),
     # Entries of this master arrived without a valid stamp, so that it is not known which.
-    "unstamped": Code(
-        Status.UNVERIFIABLE,
+    "unstamped": _doubt(
         "unstamped: entries written up to {written_to} arrived without a valid stamp",
         advice="some entries came from a server without the tracker; compare the region's rows (--rows) and accept the"
         " past with {since}",
@@ -183,8 +177,7 @@ TABLES: dict[str, Code[Status]] = {
         is_by_hand=True,
     ),
     # Its writes bypass the WAL by its descriptor.
-    "skip-wal": Code(
-        Status.UNVERIFIABLE,
+    "skip-wal": _doubt(
         "SKIP_WAL: the table's writes bypass the WAL, and therefore replication",
         advice="change the durability on the master (hbase shell: `alter 'TABLE', DURABILITY => 'USE_DEFAULT'`), then"
         " copy the table's rows",
@@ -193,8 +186,7 @@ TABLES: dict[str, Code[Status]] = {
         is_about_rows=True,
     ),
     # A family was not replicated at first; its older rows stay on the master.
-    "scope-raised": Code(
-        Status.UNVERIFIABLE,
+    "scope-raised": _doubt(
         "replicated only since {written_to}: until then family {note} had replication scope 0, and its older"
         " rows were never shipped",
         advice="copy the family's older rows, then accept the past with {since}",
@@ -202,16 +194,14 @@ TABLES: dict[str, Code[Status]] = {
         is_about_rows=True,
     ),
     # Mutations that bypass the WAL were seen.
-    "skipped-wal": Code(
-        Status.UNVERIFIABLE,
+    "skipped-wal": _doubt(
         "SKIP_WAL: up to {written_to} some of the table's mutations bypassed the WAL, and therefore replication",
         advice="copy the rows that these mutations wrote, then accept the past with {since}",
         repair=Copy.TABLE,
         is_about_rows=True,
     ),
     # The slave's was created anew, truncated or lost a family after entries had arrived.
-    "emptied": Code(
-        Status.UNVERIFIABLE,
+    "emptied": _doubt(
         "emptied: on the slave the table, part of it or a family was recreated, truncated or dropped at"
         " {written_to}, after replicated entries had arrived or its past was accepted: its earlier rows are gone",
         advice="copy what is missing and compare the table once (--rows --master-conf DIR), which proves it anew; where"
@@ -220,8 +210,7 @@ TABLES: dict[str, Code[Status]] = {
         is_about_rows=True,
     ),
     # The slave's state table lost rows or went back: what it says of the slave's content proves nothing any more.
-    "slave-state-lost": Code(
-        Status.UNVERIFIABLE,
+    "slave-state-lost": _doubt(
         "slave state lost: at {written_to} the slave's state table had lost rows or gone back to an earlier"
         " state (restored, cloned, truncated): what it recorded before proves nothing about the slave's content",
         advice="compare the table once (--rows --master-conf DIR), which proves it anew; where the master is gone,"
@@ -229,8 +218,7 @@ TABLES: dict[str, Code[Status]] = {
         is_about_rows=True,
     ),
     # A server of the slave ran without the tracker, unseen by it.
-    "slave-uncovered": Code(
-        Status.UNVERIFIABLE,
+    "slave-uncovered": _doubt(
         "not watched on the slave: until {written_to}, after replicated entries had arrived or the table's past was"
         " accepted, a region server of the slave ran without the tracker: nobody recorded what was deleted,"
         " restored or truncated there",
@@ -239,8 +227,7 @@ TABLES: dict[str, Code[Status]] = {
         is_about_rows=True,
     ),
     # No tracker vouches for one of the slave's regions, or its regions do not cover every key once.
-    "unattended": Code(
-        Status.UNVERIFIABLE,
+    "unattended": _doubt(
         "unattended: no tracker vouches for the rows of the slave's table",
         advice="open every region of the table on a server with the tracker (`status-tool setup`; hbase shell:"
         " `assign`, `move`, `enable`), and check again with --wait; if a server without the tracker had one of them,"
@@ -248,19 +235,15 @@ TABLES: dict[str, Code[Status]] = {
         is_about_rows=True,
     ),
     # The slave's descriptor keeps less, so that what was applied may be gone.
-    "keeps-less": Code(
-        Status.UNVERIFIABLE, "drift: the slave keeps less than the master, so applied cells may be gone there"
-    ),
+    "keeps-less": _doubt("drift: the slave keeps less than the master, so applied cells may be gone there"),
     # A replicated family has the name by which HBase marks entries that it does not ship.
-    "meta-family": Code(
-        Status.UNVERIFIABLE,
+    "meta-family": _doubt(
         "a family is named METAFAMILY: HBase treats its cells as WAL markers and does not ship them",
         advice="move the rows to a family of another name: a region server crash would lose its cells as well",
         is_about_rows=True,
     ),
     # Store files of the slave's changed beside the WAL, or its table kept less, after entries had arrived.
-    "slave-changed": Code(
-        Status.UNVERIFIABLE,
+    "slave-changed": _doubt(
         "content changed on the slave: at {written_to}, after replicated entries had arrived, a region of the"
         " table opened with store files other than those that it was closed with (a snapshot restored or cloned,"
         " a region truncated, files placed or removed by hand), or after a crash without entries that were in the"
@@ -271,8 +254,7 @@ TABLES: dict[str, Code[Status]] = {
         is_about_rows=True,
     ),
     # A client deleted or overwrote what had arrived, and nobody is there to be told.
-    "slave-written": Code(
-        Status.UNVERIFIABLE,
+    "slave-written": _doubt(
         "written to on the slave: clients of the slave itself last wrote to the table at {written_to}, and no peer"
         " of the slave ships it, or did when they began; what they deleted or overwrote may have been replicated"
         " before",
@@ -280,8 +262,7 @@ TABLES: dict[str, Code[Status]] = {
         is_about_rows=True,
     ),
     # Heads of it were pruned that this slave was not proven to have.
-    "pruned": Code(
-        Status.UNVERIFIABLE,
+    "pruned": _doubt(
         "pruned: `status-tool prune` on the master dropped the heads of streams written until {written_to}, which"
         " other slaves had; nobody can tell any more whether this slave has them",
         advice="compare the table once (--rows), copy what is missing, and accept the past with {since}",
@@ -289,36 +270,31 @@ TABLES: dict[str, Code[Status]] = {
         is_about_rows=True,
     ),
     # It may hold rows from before every region server was tracked.
-    "older-than-tracker": Code(
-        Status.UNVERIFIABLE,
+    "older-than-tracker": _doubt(
         "older than the {recorder}: {coverage}, the table may hold rows from before",
         is_about_rows=True,
     ),
     # The witness may not have been sent all its entries.
-    "not-witnessed": Code(
-        Status.UNVERIFIABLE,
+    "not-witnessed": _doubt(
         "not witnessed: {note}",
         advice="compare the table by other means (HashTable and SyncTable), and accept what was written before with"
         " {since}; from then on the witness has all, as long as the reason is gone",
     ),
     # A side's descriptor cannot be read.
-    "descriptor-unreadable": Code(
-        Status.UNVERIFIABLE,
+    "descriptor-unreadable": _doubt(
         "descriptor unreadable: the table's families on the {side} are unknown",
         advice="write that side's status again; if this persists, check the lines of `status-tool` in its region"
         " servers' logs",
     ),
     # It has regions, but no descriptor, or nothing has: nobody knows what is replicated.
-    "not-described": Code(
-        Status.UNVERIFIABLE,
+    "not-described": _doubt(
         "not described: the trackers recorded no descriptor",
         advice="run `run -m` again with --wait (for a slave's table, this check), so that a tracker records all tables;"
         " if this persists, check the lines of `status-tool` in the region servers' logs",
         is_about_rows=True,
     ),
     # It is described, but none of its regions was recorded.
-    "no-regions": Code(
-        Status.UNVERIFIABLE,
+    "no-regions": _doubt(
         "no regions: none of the table's regions was recorded",
         advice="run `run -m` again when the table's regions are in hbase:meta",
     ),
@@ -383,30 +359,27 @@ FILES: dict[str, Code[FileStatus]] = {
 """Codes of a file's status."""
 
 RUNS: dict[str, Code[Status]] = {
-    "own-code": Code(
-        Status.UNVERIFIABLE,
+    "own-code": _doubt(
         "replicated by other code: {note}, which may drop or change entries, or single cells of entries that count"
         " as applied",
         advice="remove it (add the peer again, restart those servers), compare the tables (--rows), and accept what was"
-        " written until then with --since; while it is there, only --rows can prove a table complete",
+        " written until then with --since (of servers of the slave that ended after the cut with --forget TABLE --since"
+        " TABLE=TIME for each table); while it is there, only --rows can prove a table complete",
         is_about_rows=True,
     ),
-    "peers-elsewhere": Code(
-        Status.UNVERIFIABLE,
+    "peers-elsewhere": _doubt(
         "peers kept elsewhere: on the master {note}, so that the peers in ZooKeeper, by which FILE tells what is"
         " shipped, may be those of before",
         advice="keep the peers in ZooKeeper (HBase's CopyReplicationPeers moves them), restart the servers and write a"
         " new FILE; until then only --rows can prove tables complete, if the peer in ZooKeeper leaves none out",
         is_about_rows=True,
     ),
-    "not-compared": Code(
-        Status.UNVERIFIABLE,
+    "not-compared": _doubt(
         "not compared: the table's rows could not settle it",
         advice="remove the reason, or wait until the rows stop changing (--wait), and check again with --rows; without"
         " --rows the streams decide alone",
     ),
-    "origin": Code(
-        Status.UNVERIFIABLE,
+    "origin": _doubt(
         "origin",
         advice="check the server's log and its region server page. If it lives, start it with the tracker (`status-tool"
         " setup`) and run `run -m` again with a longer --wait; if it is gone, run `run -m` again when its queue"
@@ -415,56 +388,49 @@ RUNS: dict[str, Code[Status]] = {
         is_about_rows=True,
     ),
     # A server of the slave may have seen more than it has recorded.
-    "slave-server": Code(
-        Status.UNVERIFIABLE,
+    "slave-server": _doubt(
         "slave's region server: {note}, so that what its clients changed may not be recorded",
         advice="check again with --wait; if it stays, check that server's log, start it with the tracker (`status-tool"
         " setup`), and compare the tables once (--rows --master-conf DIR)",
         is_about_rows=True,
     ),
-    "no-tracker": Code(
-        Status.UNVERIFIABLE,
+    "no-tracker": _doubt(
         "no tracker has ever flushed on the master",
         advice="set hbase.coprocessor.wal.classes on the master's region servers (`status-tool setup` prints how)",
         is_about_rows=True,
     ),
-    "witnessed": Code(
-        Status.UNVERIFIABLE,
+    "witnessed": _doubt(
         "not witnessed: the witness may lack entries from before the cut: {note}",
         advice="write a new FILE (`run -m --witness`) with a longer --wait, once `status-tool queues` shows the"
         " witness's queues drained; a gap in this one is a gap all the same",
     ),
-    "slave-tables-unknown": Code(
-        Status.UNVERIFIABLE,
+    "slave-tables-unknown": _doubt(
         "slave tables unknown",
         advice="record the slave's status again, with its Thrift server reachable",
     ),
-    "not-recorded": Code(
-        Status.UNVERIFIABLE,
+    "not-recorded": _doubt(
         "not recorded: the {side}'s status was recorded only for {on_side}",
         advice="record that side again with the same --table and --namespace",
     ),
-    "not-replicated": Code(
-        Status.UNVERIFIABLE,
+    "not-replicated": _doubt(
         "nothing to check: {selected} has no replicated region on the master",
         advice="check --table and --namespace; `alter 'TABLE', {NAME => 'FAMILY', REPLICATION_SCOPE => 1}` replicates a"
         " family",
     ),
-    "no-files": Code(
-        Status.UNVERIFIABLE,
-        "nothing to check: the master's status lists no files: the path does not exist, or FILE does not cover it",
-        advice="correct the -f file or the configured paths, and record the master's status again",
+    "no-files": _doubt(
+        "nothing to check: the master's status lists no files: the path does not exist or is empty, --exclude leaves"
+        " out all of it, or FILE does not cover it",
+        advice="correct the -f file, the configured paths or --exclude, and record the master's status again if it"
+        " lacks the files",
     ),
-    "slave-older": Code(
-        Status.UNVERIFIABLE,
+    "slave-older": _doubt(
         "the slave's status is older than the cut: it was written at {written_from}, {age} before the cut at"
         " {written_to} (or the clocks of the two hosts differ): it cannot show what had arrived by then, nor what"
         " has changed on the slave since",
         advice="write the slave's status again with `run -o FILE2` on the slave, now that FILE is there, or check on"
         " the slave without --slave-status",
     ),
-    "later-writes": Code(
-        Status.UNVERIFIABLE,
+    "later-writes": _doubt(
         "later writes: {streams} written to after the recorded shutdown time {written_from}, the"
         " newest write at {written_to}; these writes are not in scope: either the recorded time is outdated, or"
         " something still writes",

@@ -186,6 +186,8 @@ class Outcome:
     """When FILE2 was written; None: the slave was read live."""
     needs_new_file: bool = False
     """True if waiting on the slave cannot make it complete, because of what FILE holds of the master's queues."""
+    is_settling: bool = False
+    """True if trackers of the slave have still to record openings of regions, which they do by themselves."""
     undumped: str = ""
     """The error that prevented the dump of `-d`."""
 
@@ -281,7 +283,11 @@ class Folder:
 AHEAD_MS = 30_000
 """Difference that clocks may have: a time of another host that lies further ahead of this one's is not believed."""
 
-LAG_BOUNDS_MS = (1_000, 10_000, 60_000, 600_000, 3_600_000, 86_400_000)
+LAG_BOUNDS_MS = {
+    **{1_000: "1 second", 10_000: "10 seconds", 60_000: "1 minute", 600_000: "10 minutes", 3_600_000: "1 hour"},
+    **{86_400_000: "1 day"},
+}
+"""Bounds between groups of lags, with their names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 
 from status_tool.errors import ConfigurationError, UsageError
 
@@ -210,6 +210,32 @@ def depth_of(path: str) -> int:
 def inside(path: str, root: str) -> bool:
     """Return True if a path is a root or below it."""
     return path == root or path.startswith(root.rstrip("/") + "/")
+
+
+def overlap(path: str, root: str) -> str | None:
+    """Return a root for all that is below both of two roots, globs or not; None if nothing can be.
+
+    Where each of them has another pattern, it has that of `root`, which may match more than `path` does.
+    """
+    if not (is_glob(path) or is_glob(root)):  # Of thousands on either side each is compared with each.
+        return root if inside(root, path) else path if inside(path, root) else None
+    parts = list[str]()
+    for asked, named in zip_longest(_segments(path), _segments(root)):
+        both = _common(asked, named) if asked and named else asked or named
+        if both is None:
+            return None
+        parts.append(both)
+    return "/" + "/".join(parts)
+
+
+def _common(asked: str, named: str) -> str | None:
+    """Return a pattern for the names that match both of two."""
+    if asked == named or named == "*":
+        return asked
+    if not is_glob(asked) or not is_glob(named):
+        plain, pattern = (named, asked) if is_glob(asked) else (asked, named)
+        return plain if fnmatch.fnmatchcase(plain, pattern) else None
+    return named if asked == "*" or _may_meet(asked, named) else None
 
 
 def sides_of(option: str) -> tuple[str, str]:

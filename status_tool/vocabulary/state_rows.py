@@ -171,7 +171,7 @@ class CoverageRow:
     SLAVE_START_MS: Final = b"s"
     """Since when every region server has had a replicate-time tracker."""
     KEPT_MS: Final = b"k"
-    """Since when the table has been kept. 1, as the time before: an earlier version of the trackers had kept it."""
+    """Since when the table has been kept."""
 
 
 class ToolRow:

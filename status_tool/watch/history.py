@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 from status_tool.atomic import PRIVATE
 from status_tool.errors import ConfigurationError, OutputError
@@ -133,48 +134,45 @@ class History:
     def verdict_since_ms(self) -> int | None:
         """Time when the current verdict was first found, without another in between; errors in between do not count."""
         # By `id`, not by time: the clock may be set back between two rounds.
-        row = self._one(
+        ((since_ms,),) = self._read(
             "SELECT min(started_ms) FROM round WHERE pair = :pair AND verdict IS NOT NULL AND id > coalesce("
             "(SELECT max(id) FROM round WHERE pair = :pair AND verdict IS NOT NULL AND verdict <> (SELECT verdict FROM"
             " round WHERE pair = :pair AND verdict IS NOT NULL ORDER BY id DESC LIMIT 1)), 0)"
         )
-        return None if row is None else row[0]
+        return cast(int | None, since_ms)
 
     def errors_in_a_row(self) -> int:
         """Number of rounds without a verdict since the last one that had one."""
-        row = self._one(
+        ((count,),) = self._read(
             "SELECT count(*) FROM round WHERE pair = :pair AND id > coalesce("
             "(SELECT max(id) FROM round WHERE pair = :pair AND verdict IS NOT NULL), 0)"
         )
-        return 0 if row is None or row[0] is None else row[0]
+        return int(count)
 
     def tables_since_ms(self) -> dict[str, int]:
         """Return the tables at fault in the last round with a verdict, and since when without a good round between."""
-        with self._errors():
-            rows = self._database.execute(
-                "SELECT name, (SELECT min(started_ms) FROM round WHERE pair = :pair AND verdict IS NOT NULL AND id >"
-                " coalesce((SELECT max(id) FROM round AS good WHERE pair = :pair AND verdict IS NOT NULL AND NOT EXISTS"
-                " (SELECT 1 FROM table_at_fault AS same WHERE same.round = good.id AND same.name = bad.name)), 0))"
-                " FROM table_at_fault AS bad WHERE round ="
-                " (SELECT max(id) FROM round WHERE pair = :pair AND verdict IS NOT NULL) ORDER BY name",
-                {"pair": self._pair},
-            ).fetchall()
+        rows = self._read(
+            "SELECT name, (SELECT min(started_ms) FROM round WHERE pair = :pair AND verdict IS NOT NULL AND id >"
+            " coalesce((SELECT max(id) FROM round AS good WHERE pair = :pair AND verdict IS NOT NULL AND NOT EXISTS"
+            " (SELECT 1 FROM table_at_fault AS same WHERE same.round = good.id AND same.name = bad.name)), 0))"
+            " FROM table_at_fault AS bad WHERE round ="
+            " (SELECT max(id) FROM round WHERE pair = :pair AND verdict IS NOT NULL) ORDER BY name"
+        )
         return dict(rows)
 
     def moments(self, of: Outcome | None = None) -> Sequence[Moment]:
         """Return the last rounds, at most `MOMENTS`, oldest first, of the pair of an outcome; None: of the last one."""
-        with self._errors():
-            rows = self._database.execute(
-                "SELECT started_ms, verdict, regions_at_fault, files_at_fault, lag_ms FROM round WHERE pair = ?"
-                " ORDER BY id DESC LIMIT ?",
-                (self._pair if of is None else _pair_of(of), MOMENTS),
-            ).fetchall()
+        rows = self._read(
+            "SELECT started_ms, verdict, regions_at_fault, files_at_fault, lag_ms FROM round WHERE pair = :pair"
+            f" ORDER BY id DESC LIMIT {MOMENTS}",
+            self._pair if of is None else _pair_of(of),
+        )
         return tuple(Moment(*row) for row in reversed(rows))
 
-    def _one(self, query: str) -> tuple[int | None, ...] | None:
+    def _read(self, query: str, pair: str | None = None) -> list[Any]:
+        """Return the rows of a query about a pair; None: the last one."""
         with self._errors():
-            found: tuple[int | None, ...] | None = self._database.execute(query, {"pair": self._pair}).fetchone()
-        return found
+            return self._database.execute(query, {"pair": self._pair if pair is None else pair}).fetchall()
 
     def close(self) -> None:
         """Release the file."""

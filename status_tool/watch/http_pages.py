@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
 from typing import Any
 
 from status_tool.errors import ConfigurationError
@@ -22,12 +22,16 @@ _JSON = "application/json"
 _HTML = "text/html; charset=utf-8"
 
 
+Render = Callable[[], Iterable[str]]
+"""Renders a page, part by part."""
+
+
 @dataclass(frozen=True)
 class Pages:
     """Pages of the last round, each rendered when it is requested."""
 
-    metrics: Callable[[], str]
-    report: Callable[[], str] | None
+    metrics: Render
+    report: Render | None
     """None: no round has had a verdict yet."""
     health: dict[str, Any]
 
@@ -43,7 +47,7 @@ class HttpPages:
         self._stale_s = stale_s
         self._lock = threading.Lock()
         self._pages: Pages | None = None
-        self._report: tuple[Callable[[], str], str] | None = None
+        self._report: tuple[Render, str] | None = None
         """The report that was made last, and of what: a client may have asked for that of the round before."""
         # `/healthz` counts from here until the first round ends, so a slow first round is no fault at once.
         self._at_s = time.monotonic()
@@ -78,17 +82,17 @@ class HttpPages:
         if pages is None:
             return HTTPStatus.SERVICE_UNAVAILABLE, _TEXT, "the first round has not ended yet\n"
         if path == "/metrics":
-            return HTTPStatus.OK, _METRICS, pages.metrics()
+            return HTTPStatus.OK, _METRICS, "".join(pages.metrics())
         if pages.report is None:
             return HTTPStatus.SERVICE_UNAVAILABLE, _TEXT, "no round has had a verdict yet\n"
         return HTTPStatus.OK, _HTML, self._page(pages.report)
 
-    def _page(self, make: Callable[[], str]) -> str:
+    def _page(self, make: Render) -> str:
         """Return the report. Renders it once a round."""
         with self._lock:
             # Under the lock, so that clients that ask at once share one rendering; `show` waits for it, too.
             if self._report is None or self._report[0] is not make:
-                self._report = make, make()
+                self._report = make, "".join(make())
             return self._report[1]
 
     def close(self) -> None:
@@ -98,20 +102,13 @@ class HttpPages:
 
 
 class _Server(ThreadingHTTPServer):
-    # `server_close` would otherwise wait for each client that is still connected (`ThreadingMixIn.block_on_close`).
-    daemon_threads = True
-
     def __init__(self, address: tuple[str, int], pages: HttpPages) -> None:
         self.pages = pages
         super().__init__(address, _Handler)
 
     def server_bind(self) -> None:
         """Bind without the name service, which `HTTPServer` asks for the host's name."""
-        # A watch that is restarted gets its port although connections of the old one are in TIME_WAIT.
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
-        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+        TCPServer.server_bind(self)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore a client that leaves early."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from status_tool.errors import StatusToolError, UsageError
-from status_tool.printable import duration, few, iso, safe
-from status_tool.report.reporter import VERDICT_WORDS
+from status_tool.printable import counted, duration, few, iso, safe
+from status_tool.report.summary import VERDICT_WORDS
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.watch.history import CheckRound, History
 
@@ -78,8 +78,8 @@ def line_of(done: CheckRound, history: History) -> str:
         return safe(f"{to_second(done.started_ms)} no verdict{again}: {done.error}; {took}")
     # The cut shows how old FILE is: its writer, such as a publisher, may have ended long ago.
     parts = [f"cut {to_second(done.outcome.cut_ms)}"]
-    parts += [_counted(*done.regions, "regions")] * (done.outcome.hbase is not None)
-    parts += [_counted(*done.files, "files")] * (done.outcome.hdfs is not None)
+    parts += [_at_fault(*done.regions, "region")] * (done.outcome.hbase is not None)
+    parts += [_at_fault(*done.files, "file")] * (done.outcome.hdfs is not None)
     if done.lag_ms:
         parts.append(f"worst lag {duration(done.lag_ms)}")
     if tables := history.tables_since_ms():
@@ -96,8 +96,8 @@ def to_second(ms: int) -> str:
     return iso(ms).split(".")[0].removesuffix("Z") + "Z"
 
 
-def _counted(total: int, at_fault: int, noun: str) -> str:
-    return f"{at_fault} of {total} {noun} at fault" if at_fault else f"{total} {noun}"
+def _at_fault(total: int, at_fault: int, noun: str) -> str:
+    return f"{at_fault} of {counted(total, noun)} at fault" if at_fault else counted(total, noun)
 
 
 def _tables(since: dict[str, int]) -> str:

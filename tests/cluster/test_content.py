@@ -25,6 +25,8 @@ SITE = {
     "hbase.replication.bulkload.enabled": "true",
 }
 """As in production: what does not wait for the period must not be lost; bulk loads are replicated."""
+SINGLE = {"hbase.wal.provider": "multiwal", "hbase.wal.regiongrouping.strategy": "identity"}
+"""A write-ahead log for each region: beside them, a live server's queue has one of a group without a name."""
 SOON = {"hbase.replicationtable.sweep": "5000"}
 """For the one test that waits for a tracker to look which servers live; a minute by default."""
 
@@ -34,7 +36,7 @@ def pair(warm_spark: None) -> Iterator[Pair]:
     """Each side has only what the contract asks for."""
     with Lab() as lab:
         slave = tracked_spec("slave", trackers=REPLICATE_TRACKER, site={**SITE, **SOON})
-        yield start_pair(lab, tracked_spec("master", trackers=WAL_TRACKER, site=SITE), slave)
+        yield start_pair(lab, tracked_spec("master", trackers=WAL_TRACKER, site={**SITE, **SINGLE}), slave)
 
 
 def named(result: Result) -> dict[str, str]:
@@ -320,6 +322,32 @@ def test_a_slave_that_kept_less_for_a_while(pair: Pair, status: Path) -> None:
     assert (proven.exit_code, proven.json["hbase"]["evidence"]) == (0, "rows"), proven
     again = pair.check(status, *tables("longer"))
     assert (again.exit_code, again.json["hbase"]["evidence"]) == (0, "rows"), again
+
+
+def test_what_the_master_has_forgotten_and_the_slave_has_not(pair: Pair, status: Path) -> None:
+    """A family that is dropped and added again, and cells that expired for a while: they hide what is older."""
+    master, chosen = pair.master.admin, tables("regained", "kept_less")
+    pair.create_table("regained", {"f": 1, "g": 1})
+    pair.create_table("kept_less", {"g": 1})
+    for table in ("regained", "kept_less"):
+        master.put_rows(table, "g", 10)
+        pair.wait_same(table)
+    master.drop_family("regained", "g")
+    master.add_family("regained", "g", 1)
+    master.set_ttl("kept_less", "g", 1)
+    time.sleep(3)  # trackers look each second what the tables of open regions keep
+    master.flush("kept_less")
+    master.major_compact("kept_less")
+    wait_until(lambda: not master.rows("kept_less"), 30, "all has expired")
+    master.set_ttl("kept_less", "g", 2**31 - 1)
+    for table in ("regained", "kept_less"):
+        master.put_rows(table, "g", 10, value="imported", timestamp_ms=5_000)
+    pair.write_master(status, *chosen, "--wait", "60", "--drained")
+    result = pair.check(status, *chosen, "--wait", "60")
+    codes = {(problem["table"], problem["code"]) for problem in result.json["problems"]}
+    assert (result.exit_code, codes) == (3, {(table, "content-changed") for table in ("regained", "kept_less")}), result
+    compared = pair.check(status, *chosen, "--rows", "--master-conf", str(pair.master.conf_dir))
+    assert (compared.exit_code, compared.json["hbase"]["regions"]["differs"]) == (1, 2), compared
 
 
 def test_a_snapshot_from_before_a_split(pair: Pair, status: Path) -> None:

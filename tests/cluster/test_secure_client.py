@@ -25,7 +25,7 @@ from status_tool.clients.tls import read_trust
 from status_tool.clients.webhdfs import WebHdfs
 from status_tool.errors import ConnectionFailed
 from status_tool.sources.hdfs_files import endpoint_of
-from status_tool.spark.cache import CACHE_VARIABLE
+from status_tool.spark.launch import CACHE_VARIABLE
 from status_tool.status_file.reader import open_status
 from tests.lab import Cluster
 from tests.lab.config import write_site

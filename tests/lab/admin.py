@@ -356,8 +356,12 @@ class Admin:
         value: str = "v",
         durability: str | None = None,
         ttl_ms: int | None = None,
+        timestamp_ms: int | None = None,
     ) -> int:
-        """Write rows start … start+count-1 in batches; returns how many. `ttl_ms`: each cell has a TTL of its own."""
+        """Write rows start … start+count-1 in batches; returns how many.
+
+        `ttl_ms`: each cell has a TTL of its own; `timestamp_ms`: the client sets the cells' timestamps.
+        """
         return cast(
             int,
             self.call(
@@ -371,6 +375,7 @@ class Admin:
                 value=value,
                 durability=durability,
                 ttl_ms=ttl_ms,
+                timestamp_ms=timestamp_ms,
             ),
         )
 

@@ -39,9 +39,7 @@ PASSED = {
     for number, some in enumerate(some for size in range(1, 5) for some in combinations(NAMES, size))
 } | {frozenset[str](): 0}
 """The via of entries that have passed these clusters."""
-VIA_IDS.update(
-    {via: b"".join(cluster_bytes(IDS[name]) or b"" for name in sorted(some)) for some, via in PASSED.items()}
-)
+VIA_IDS.update({via: b"".join(cluster_bytes(IDS[one]) or b"" for one in sorted(some)) for some, via in PASSED.items()})
 VIA_IDS[0] = None
 NAMES_PASSED = {via: some for some, via in PASSED.items()}
 SHAPES = ("ab bc ca", "ab bc", "ab bc cd", "ab ac", "ab ac ad", "ac bc", "ad bd cd", "ab ba", "ab bc cd da", "ab ac bc")
@@ -70,7 +68,6 @@ class Place(World):
         super().__init__(name, tuple(f"{name}{number}" for number in range(2)))
 
     def peer_ids(self) -> Iterable[str]:
-        """Its own peers."""
         return self.links
 
     def in_force(self, server: MasterServer) -> dict[str, tuple[int, int | None, int, int]]:
@@ -96,9 +93,7 @@ class Look(Observation):
         return (yield from self._master() if side == MASTER else self._slave())
 
     def _peers(self) -> list[Row]:
-        return [
-            {"kind": "peer", "name": peer, "detail": _detail(peer, link)} for peer, link in self.place.links.items()
-        ]
+        return [{"kind": "peer", "name": one, "detail": _detail(one, link)} for one, link in self.place.links.items()]
 
 
 def _detail(peer: str, link: Link) -> str:
@@ -115,7 +110,6 @@ class Seen(ReadSide):
 
     @property
     def facts(self) -> SideFacts:
-        """Of its rows."""
         return SideFacts(self.header, self.rows, frozenset({TABLE} if self.header.side == MASTER else ()))
 
     def lost_wals(self, peer_id: str) -> list[LostWal]:

@@ -168,7 +168,6 @@ class LedgerWorld:
         self.servers.append(Server(f"s{len(self.servers)},1,{self.now}", (0, 900, -700)[len(self.servers) % 3]))
 
     def living(self) -> list[Server]:
-        """Those that run."""
         return [server for server in self.servers if server.alive]
 
     def new_file(self) -> str:
@@ -215,7 +214,6 @@ class LedgerWorld:
         return server, server.held[name]
 
     def write(self, name: str) -> None:
-        """An edit."""
         region = self.regions[name]
         region.seq += 1
         region.edits, region.edit_seq = region.edits + 1, region.seq
@@ -250,7 +248,6 @@ class LedgerWorld:
             region.edit_seq = region.seq  # its marker is kept among the recovered edits
 
     def load(self, name: str) -> None:
-        """A bulk load."""
         region = self.regions[name]
         region.seq += 1
         region.stored_seq = region.seq

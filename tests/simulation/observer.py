@@ -6,7 +6,7 @@ The rows go through the tool's own decoders and to its own judgement; nothing of
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from status_tool.errors import ConnectionFailed, StatusFileError
@@ -112,7 +112,7 @@ class Observation:
             if codec.raw(row, b"e") in barrier.accepted
         ]
         yield
-        rows = self._servers(store, spooled, barrier, live, "w")
+        live, rows = self._servers(store, spooled, barrier, live, world.live_names, "w")
         yield
         events = Descriptors((), (), None, None, pruned=marks)
         rows += [with_events(row, events) for row in tables]
@@ -141,7 +141,7 @@ class Observation:
         spooled = [(key, _as_read(row)) for sink in world.slaves for key, row in sink.tracker.copies]
         before, pruned = _generation(store), codec.pruned_files(store.rows.get(b"d", {}))
         yield
-        rows = self._servers(store, spooled, barrier, live, "r")
+        _, rows = self._servers(store, spooled, barrier, live, self._live_sinks, "r")
         known = codec.table_events([(EVENTS_ROW, _with(store, spooled, EVENTS_ROW))])
         events = known.get(TABLE, {})
         families = {family: {"scope": 1, "versions": world.slave_versions} for family in sorted(world.slave_families)}
@@ -194,14 +194,23 @@ class Observation:
         return live
 
     def _servers(
-        self, store: Store, spooled: list[tuple[bytes, Cells]], barrier: Barrier, live: Sequence[str], role: str
-    ) -> list[Row]:
+        self,
+        store: Store,
+        spooled: list[tuple[bytes, Cells]],
+        barrier: Barrier,
+        live: Sequence[str],
+        live_now: Callable[[], list[str]],
+        role: str,
+    ) -> tuple[list[str], list[Row]]:
+        """The servers' rows, and the live ones with those that have come by the deadline (`snapshot._settled_rows`)."""
         keys = sorted({key for key, _ in (*store.scan(b"o", b"p"), *spooled) if key[:1] == b"o"})
         servers = []
         for key in keys:
             row = codec.server(_with(store, spooled, key), key[17:].decode(), barrier.accepted)
             servers.append((int.from_bytes(bytes.fromhex(key[1:17].decode()), "big", signed=True), row))
-        return list(server_rows(Descriptors(tuple(servers), (), None, None), role, live))
+        came = {*live_now()}.difference(live).intersection(row["server"] for _, row in servers)
+        live = [*live, *sorted(came)]
+        return live, list(server_rows(Descriptors(tuple(servers), (), None, None), role, live))
 
     def _live_sinks(self) -> list[str]:
         return [sink.tracker.name for sink in self.world.slaves if sink.session]

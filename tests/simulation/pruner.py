@@ -14,7 +14,7 @@ from status_tool.rules.pruning import Applied, Target, key_of, prunable_servers
 from status_tool.rules.queue_proofs import known_writers
 from status_tool.rules.segments import Segment
 from status_tool.sources import codec
-from status_tool.vocabulary.ids import from_hex
+from status_tool.sources.codec import server_key
 from status_tool.vocabulary.state_rows import column
 from tests.simulation.observer import MASTER_ID, SLAVE_ID, Observation, Row
 from tests.simulation.store import APPLIED, Cells, Store, cells, encode
@@ -67,6 +67,9 @@ class Pruning:
                     if id(heads[key]) in going:
                         yield
                         self._delete(store, key, row)
+        # Once more, after the heads; they are deleted up to what is read now.
+        rows = dict(store.scan(b"o", b"p"))
+        servers = list(self._servers(store, world.live_names()))
         queued = yield from self.reader._queues()
         known = known_writers(queued)
         if known is None or store.down:
@@ -74,7 +77,9 @@ class Pruning:
         used |= {row["origin"] for row in servers if row["server"] in known}
         for server in prunable_servers(servers, used, peers, world.now - GONE_FOR_MS):
             yield
-            self._delete_server(store, server)
+            key = server_key(server["origin"], server["role"])
+            if key in store.rows:
+                self._delete(store, key, rows[key])
 
     def _slave(self) -> Steps:
         """`_Pruner.as_slave`."""
@@ -116,9 +121,8 @@ class Pruning:
             sink.tracker.batch_applied(entries, lambda: APPLIED)
 
     def _servers(self, store: Store, live: list[str]) -> Generator[Row, None, None]:
-        for key, row in store.scan(b"o", b"p"):
-            server = codec.server(row, key[17:].decode(), ())
-            yield {**server, "origin": from_hex(key[1:17].decode()), "live": server["server"] in live, "tracked": True}
+        for origin, server in codec.servers(store.scan(b"o", b"p"), ()):
+            yield {**server, "origin": origin, "live": server["server"] in live, "tracked": True}
 
     def _mark(self, store: Store, marks: dict[tuple[str, bytes], int]) -> None:
         """`StateTable.mark_pruned`."""
@@ -132,11 +136,6 @@ class Pruning:
         self.world.pruned[key[:1].decode()] += 1
         self.world.say(f"prune {key.decode()}")
         store.delete(key, max(timestamp for _, timestamp in row.values()))
-
-    def _delete_server(self, store: Store, row: Any) -> None:
-        key = b"o%016x" % (row["origin"] & 0xFFFFFFFFFFFFFFFF) + row["role"].encode()
-        if stored := store.rows.get(key):
-            self._delete(store, key, stored)
 
 
 def slave_rows(store: Store) -> Generator[Row, None, None]:

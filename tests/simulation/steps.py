@@ -36,11 +36,12 @@ class Run:
         self.seen: Counter[str] = Counter()
         self.shutdown_ms: int | None = None
         """What `ask` asks with."""
+        self.since_ms: int | None = None
+        """The word that `ask` gives."""
         self.slave_id = SLAVE_ID
         """Which slave `ask` asks about."""
 
     def play(self, steps: Iterable[int]) -> None:
-        """Steps, each a number."""
         for step in steps:
             self.step(Dice(step))
 
@@ -404,7 +405,7 @@ class Run:
 
     def ask(self) -> None:
         """A run of the tool in which only the trackers' rounds come between its reads."""
-        observation = Observation(self.world, self.shutdown_ms, None)
+        observation = Observation(self.world, self.shutdown_ms, self.since_ms)
         observation.slave_id = self.slave_id
         while not observation.advance():
             for tracker in self._trackers():

@@ -63,7 +63,6 @@ class Store:
         self.erased = {key: newest for key, newest in self.erased.items() if not start <= key < stop}
 
     def snapshot(self) -> dict[bytes, Cells]:
-        """What HBase's snapshots hold."""
         return {key: dict(row) for key, row in self.rows.items()}
 
     def restore(self, snapshot: Mapping[bytes, Cells]) -> None:

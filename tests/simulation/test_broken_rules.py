@@ -178,7 +178,7 @@ class _NoFamily(FamilyFilter):
         return not (self.listed and family)
 
 
-def _no_family_of_the_table(peer: PeerFacts) -> FamilyFilter:
+def _no_family_of_it(peer: PeerFacts) -> FamilyFilter:
     """Only streams go by it, not what the peer is known to leave out."""
     return _NoFamily(family_filter(peer).listed)
 
@@ -282,6 +282,14 @@ def _applied_once_more(run: Run) -> None:
     run.ship_all()
 
 
+def _one_has_arrived(run: Run) -> world.World:
+    """The first entry, and the trackers have recorded it."""
+    run.ask()
+    _applied_once_more(run)
+    run.beat()
+    return run.world
+
+
 def _truncated(run: Run) -> None:
     """The slave's table, and the trackers have looked."""
     run.world.truncate_slave()
@@ -373,7 +381,7 @@ def _heads_are_late(run: Run) -> None:
         refuse_heads(server.tracker.store)
 
 
-def _acknowledged_in_the_ring_buffer(run: Run) -> None:
+def _acknowledged_unsynced(run: Run) -> None:
     """ASYNC_WAL while the pipeline stands still: no hook has seen it when the run begins."""
     run.ask()
     run.world.append("a1", 0, 0, lazily=True)
@@ -445,8 +453,8 @@ def _write_by_turns(run: Run) -> None:
     run.world.sync(run.world.host["a1"])
 
 
-def _a_shipped_family_loses_an_entry(run: Run) -> None:
-    """In the middle, while entries of the family that the peer leaves out go missing all along."""
+def _a_narrow_peer_loses(run: Run) -> None:
+    """An entry in the middle, while entries of the family that it leaves out go missing all along."""
     run.ask()
     _a_narrow_peer(run)
     _write_by_turns(run)
@@ -520,6 +528,22 @@ def _a_crash_without_heads(run: Run) -> None:
     run.prune()
 
 
+def _a_word_from_before_a_crash(run: Run) -> None:
+    """A server is killed before its first heads; the word covers what was written until just before its one entry."""
+    here = run.world
+    run.ask()
+    server = here.start_master(0, tracked=True)
+    run.beat()
+    here.host["a1"] = server
+    run.since_ms = here.now
+    here.advance(5)
+    here.append("a1", 0, 0)
+    _lose_the_backlog(run)
+    run.lose(server)
+    here.advance(61_000)  # past a sweep
+    run.beat()
+
+
 def _a_slave_that_came_later(run: Run) -> None:
     """Proven and pruned for one slave; another one has only what was written since."""
     here = run.world
@@ -548,10 +572,7 @@ def _others_take_over(run: Run) -> None:
 
 def _the_slaves_state_goes_back(run: Run) -> None:
     """The slave's table is truncated; then its state table is restored, and nobody is left who remembers."""
-    here = run.world
-    run.ask()
-    _applied_once_more(run)
-    run.beat()
+    here = _one_has_arrived(run)
     nightly = here.slave_store.snapshot()
     _truncated(run)
     here.slave_store.restore(nightly)
@@ -559,8 +580,8 @@ def _the_slaves_state_goes_back(run: Run) -> None:
     run.beat()
 
 
-def _the_spool_alone_knows_the_first_arrival(run: Run) -> None:
-    """A server is killed while the slave's state table is away; then the slave's table is truncated."""
+def _only_the_spool_knows(run: Run) -> None:
+    """Of a first arrival: a server is killed while the slave's state table is away; then the slave's is truncated."""
     here = run.world
     run.ask()
     while not (sink := here.start_slave()).tracker.reaches_spool:
@@ -584,10 +605,7 @@ def _the_spool_alone_knows_the_first_arrival(run: Run) -> None:
 
 def _a_region_of_events_is_lost(run: Run) -> None:
     """The slave's table is truncated; then the region that says so is lost, and nobody is left who remembers."""
-    here = run.world
-    run.ask()
-    _applied_once_more(run)
-    run.beat()
+    here = _one_has_arrived(run)
     _truncated(run)
     here.slave_store.lose_range(b"i", b"s")
     _others_take_over(run)
@@ -596,10 +614,7 @@ def _a_region_of_events_is_lost(run: Run) -> None:
 
 def _a_quiet_server_is_left(run: Run) -> None:
     """As before, but one server lives through it, which has written nothing of its own since the snapshot."""
-    here = run.world
-    run.ask()
-    _applied_once_more(run)
-    run.beat()
+    here = _one_has_arrived(run)
     quiet, host = here.sinks()
     nightly = here.slave_store.snapshot()
     here.truncate_slave()
@@ -613,7 +628,7 @@ def _a_quiet_server_is_left(run: Run) -> None:
     run.beat()
 
 
-def _changes_without_first_sync(tracker: WriteTracker) -> Iterator[None]:
+def _not_synced_first(tracker: WriteTracker) -> Iterator[None]:
     """Heads are collected before the sync, and nothing is synced where none has changed."""
     collected = [(key, head, head.seq) for key, head in tracker.heads.items() if head.seq != head.flushed]
     if collected:
@@ -647,44 +662,30 @@ STORIES: dict[str, tuple[Callable[[Run], None], Any, str, Any]] = {
     "heads of a table that went back": (_a_snapshot_is_restored, Recorder, "is_vouched", _written_anyway),
     "a lost region of heads": (_a_region_of_heads_is_lost, codec, "marked_regions", _of_no_region),
     "a lost region of events": (_a_region_of_events_is_lost, codec, "marked_regions", _of_no_region),
-    "a copy without the events of its table": (
-        _the_spool_alone_knows_the_first_arrival,
-        SinkTracker,
-        "copy",
-        _copied_alone,
-    ),
+    "a copy without the events of its table": (_only_the_spool_knows, SinkTracker, "copy", _copied_alone),
     "an echo before its heads": (_heads_are_late, Recorder, "flush", _echo_first),
     "a narrower filter": (_a_filter_was_narrower, SinkTracker, "whole_families", _whole_by_its_stamp),
-    "a loss beside a family that is left out": (
-        _a_shipped_family_loses_an_entry,
-        question,
-        "family_filter",
-        _no_family_of_the_table,
-    ),
+    "a loss beside a family that is left out": (_a_narrow_peer_loses, question, "family_filter", _no_family_of_it),
     "a peer that others load later": (_others_have_not_loaded_the_peer_yet, peer_versions, "REFRESHED_MS", 0),
-    "heads collected before the sync": (
-        _acknowledged_in_the_ring_buffer,
-        WriteTracker,
-        "changes",
-        _changes_without_first_sync,
-    ),
+    "heads collected before the sync": (_acknowledged_unsynced, WriteTracker, "changes", _not_synced_first),
     "write times of a clock that was set back": (_a_clock_is_set_back, Recorder, "look_at_clock", lambda _: {}),
+    "a word that does not reach the barrier": (
+        _a_word_from_before_a_crash,
+        context,
+        "covers_file",
+        lambda word_ms, _: word_ms is not None,
+    ),
     "heads of which the end arrived": (_a_head_above_a_hole, pruning.Target, "has_all", _by_its_last_entry),
     "the row of a crashed server pruned": (_a_crash_without_heads, pruner, "prunable_servers", _any_end),
     "pruned without the slave's proof": (_a_slave_that_came_later, tables, "unproven_ms", lambda *_: None),
     "peers that came after the heads": (_a_peer_comes_during_a_flush, WriteTracker, "flush", _peers_last),
-    "the slave's content after its state table went back": (
+    "a state table that went back": (
         _the_slaves_state_goes_back,
         context,
         "judge_tables",
         _without("slave-state-lost"),
     ),
-    "a mark that nobody compares but at its start": (
-        _a_quiet_server_is_left,
-        Recorder,
-        "is_below_its_mark",
-        lambda _: False,
-    ),
+    "a mark that is compared once": (_a_quiet_server_is_left, Recorder, "is_below_its_mark", lambda _: False),
 }
 
 
@@ -703,6 +704,22 @@ def test_a_story_that_a_broken_rule_calls_complete(
     story(misled)
     with pytest.raises(BrokenPromise, match=FALSE_COMPLETE):
         misled.ask()
+
+
+def test_a_word_for_all_of_file_accepts_a_crash_whenever_it_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has found the server gone by the barrier: no earlier word accepts it, and a later one is refused."""
+
+    def asked() -> Run:
+        run = Run()
+        _arrives(run, "a1")
+        run.lose(run.world.host["a1"])
+        run.since_ms = run.world.now
+        run.ask()
+        return run
+
+    assert asked().seen["complete"] == 1
+    monkeypatch.setattr(context, "covers_file", lambda *_: False)
+    assert asked().seen["complete"] == 0
 
 
 def test_a_family_that_the_peer_leaves_out_is_no_part_of_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -785,7 +802,7 @@ def _crashed_with_a_backlog() -> Run:
     return run
 
 
-def _asked_while(change: Callable[[Run], None], after: int, begin: Callable[[], Run] = _crashed_with_a_backlog) -> bool:
+def _asked_while(change: Callable[[Run], None], after: int, begin: Callable[[], Run]) -> bool:
     """Whether a run of the tool, in which something changes after so many reads, was long enough for that."""
     run = begin()
     observation, reads = Observation(run.world, None, None), 0
@@ -798,12 +815,16 @@ def _asked_while(change: Callable[[Run], None], after: int, begin: Callable[[], 
     return reads >= after
 
 
+def _moments(change: Callable[[Run], None], begin: Callable[[], Run] = _crashed_with_a_backlog) -> int:
+    """Between how many reads it may happen; each of them is tried."""
+    return next(after for after in itertools.count(1) if not _asked_while(change, after, begin))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("change", [_removed, _added_again, _ships_less, _ships_less_for_a_while])
 def test_a_peer_changes_while_the_master_is_read(change: Callable[[Run], None]) -> None:
     """Whenever that is, what it has not shipped does not count as shipped."""
-    moments = next(after for after in itertools.count(1) if not _asked_while(change, after))
-    assert moments > 20
+    assert _moments(change) > 20
 
 
 @pytest.mark.parametrize("change", [_removed, _ships_less])
@@ -811,7 +832,7 @@ def test_peers_are_read_after_their_queues(change: Callable[[Run], None], monkey
     """The other way round there is a moment at which that misleads."""
     monkeypatch.setattr(Observation, "_replication", _peers_first)
     with pytest.raises(BrokenPromise, match=FALSE_COMPLETE):
-        next(after for after in itertools.count(1) if not _asked_while(change, after))
+        _moments(change)
 
 
 # --- the state table that is lost during a run ---------------------------------------------------------
@@ -848,16 +869,11 @@ def _barrier_is_there(store: Store, _before: Any, *_known: Any) -> bool:
 @pytest.mark.parametrize("change", [_dropped, _dropped_before_another_run])
 def test_the_state_table_is_lost_while_it_is_read(change: Callable[[Run], None]) -> None:
     """Whenever that is, rows from before do not vouch for what is gone."""
-    moments = next(after for after in itertools.count(1) if not _asked_while(change, after, _ended_with_a_loss))
-    assert moments > 20
+    assert _moments(change, _ended_with_a_loss) > 20
 
 
 def test_a_barrier_does_not_show_that_the_table_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another run may have put it there since."""
     monkeypatch.setattr(observer, "_is_other", _barrier_is_there)
     with pytest.raises(BrokenPromise, match=FALSE_COMPLETE):
-        next(
-            after
-            for after in itertools.count(1)
-            if not _asked_while(_dropped_before_another_run, after, _ended_with_a_loss)
-        )
+        _moments(_dropped_before_another_run, _ended_with_a_loss)

@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import ClassVar
 
 import pytest
 from hypothesis import HealthCheck, note, settings
@@ -37,7 +39,6 @@ class Machine(RuleBasedStateMachine):
 
     @rule(schedule=st.binary(min_size=20 * STEP_BYTES, max_size=40 * STEP_BYTES))
     def steps(self, schedule: bytes) -> None:
-        """Some steps."""
         with self._logged():
             self.run.play(numbers(schedule))
 
@@ -54,20 +55,13 @@ class Machine(RuleBasedStateMachine):
                 self.run.drain()
             Machine.seen += self.run.seen
 
-    def _logged(self) -> Any:
-        return _Logged(self.run)
-
-
-class _Logged:
-    def __init__(self, run: Run) -> None:
-        self.run = run
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
+    @contextmanager
+    def _logged(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
             note("\n".join(self.run.world.log))
+            raise
 
 
 @pytest.mark.parametrize("seed", [41736711, 493974098, 910187072])

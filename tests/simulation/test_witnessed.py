@@ -88,9 +88,11 @@ def _without_znodes(world: World, honest: Any = World.table_rows) -> Any:
     return (row for row in honest(world) if row["kind"] != "fact")
 
 
-def _unaltered(table: str, descriptor: Mapping[str, Any] | None, *rest: Any, honest: Any = rules.table_findings) -> Any:
+def _unaltered(
+    table: str, descriptor: Mapping[str, Any] | None, *rest: Any, honest: Any = rules.table_findings, **more: Any
+) -> Any:
     known = {key: value for key, value in (descriptor or {}).items() if key != "altered_ms"}
-    return honest(table, known, *rest)
+    return honest(table, known, *rest, **more)
 
 
 def lost(world: World, table: str, family: str = "f") -> None:
@@ -103,7 +105,6 @@ def lost(world: World, table: str, family: str = "f") -> None:
 
 
 def written(world: World, table: str, family: str = "f") -> None:
-    """An entry."""
     of = world.tables[table]
     world.write(of, next(iter(of.regions)), frozenset(family))
 
@@ -220,7 +221,6 @@ def prune(world: World, table: str) -> None:
 
 
 def run_of(world: World) -> Run:
-    """A run in this world."""
     run = Run()
     run.world = world
     return run
@@ -247,19 +247,14 @@ def raised(world: World) -> str:
     return name
 
 
+def _since(name: str, more_ms: int = 0) -> Callable[..., int]:
+    """The peer has shipped all since then."""
+    return lambda peer, _: peer[name] + more_ms
+
+
 STORIES: dict[str, tuple[Callable[[World], str], Any, str, Callable[..., Any]]] = {
-    "a peer that not every server has": (
-        not_on_every_server,
-        rules,
-        "covered_since",
-        lambda peer, _: peer["modified_ms"],
-    ),
-    "a peer that was narrower": (
-        narrower_before,
-        rules,
-        "covered_since",
-        lambda peer, _: peer["created_ms"] + REFRESHED_MS,
-    ),
+    "a peer that not every server has": (not_on_every_server, rules, "covered_since", _since("modified_ms")),
+    "a peer that was narrower": (narrower_before, rules, "covered_since", _since("created_ms", REFRESHED_MS)),
     "a peer that ships less": (narrower_now, question, "witness_facts", lambda *_: rules.WitnessFacts()),
     "tables as old as their regions": (older_than_its_regions, World, "table_rows", _without_znodes),
     "tables that were altered": (raised, rules, "table_findings", _unaltered),

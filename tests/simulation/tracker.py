@@ -156,7 +156,6 @@ class Recorder:
 
     @cached_property
     def key(self) -> bytes:
-        """The server's row."""
         return b"o" + hex16(self.origin) + self.role.encode()
 
     @property
@@ -235,14 +234,7 @@ class Recorder:
         token, read = echo or (None, None)
         back = self.look_at_clock()
         health = _health(self.errors, tuple((peer, tuple(versions)) for peer, versions in peers.items()), *back.items())
-        values: Values = {
-            "n": self.name,
-            "q": health,
-            "f": flushed,
-            "e": token,
-            "m": read,
-            "z": final,
-        }
+        values: Values = {"n": self.name, "q": health, "f": flushed, "e": token, "m": read, "z": final}
         self.last_timestamp = max(self.clock(), self.last_timestamp + 1)
         return self.key, cells(self.last_timestamp, **values, k=self.last_timestamp)
 
@@ -549,16 +541,8 @@ class WriteTracker(Recorder):
 
 def head_row(key: StreamKey, head: Head) -> Write:
     """`ObservedState.row`: the cells' timestamp is the sequence id."""
-    values: Values = {
-        "s": head.seq,
-        "w": head.write_ms,
-        "f": head.first_ms,
-        "n": head.count,
-        "t": TABLE,
-        "v": VIA_IDS[head.via],
-        "c": head.family,
-    }
-    return stream_row(b"h", key), cells(head.seq, **values)
+    times: Values = {"s": head.seq, "w": head.write_ms, "f": head.first_ms, "n": head.count}
+    return stream_row(b"h", key), cells(head.seq, **times, t=TABLE, v=VIA_IDS[head.via], c=head.family)
 
 
 @dataclass
@@ -852,6 +836,4 @@ def column_value(parts: list[Part]) -> bytes:
 
 def parse_column(value: bytes) -> list[Part]:
     """`SegmentColumn.read`."""
-    return [
-        Segment(p, s, first, last, noted, prev) for p, s, first, last, prev, noted in _NUMBERS.iter_unpack(value[1:])
-    ]
+    return [Segment(p, s, first, last, at, prev) for p, s, first, last, prev, at in _NUMBERS.iter_unpack(value[1:])]

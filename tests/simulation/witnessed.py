@@ -144,7 +144,6 @@ class World:
         self.create_table()
 
     def number(self) -> int:
-        """Another one."""
         self.numbers += 1
         return self.numbers
 
@@ -160,7 +159,6 @@ class World:
                 table.opened = True
 
     def live(self) -> list[Server]:
-        """The servers that are up."""
         return [server for server in self.servers if server.live]
 
     # Servers
@@ -232,7 +230,6 @@ class World:
         self.open_region(table, f"{name}r")
 
     def open_region(self, table: Table, region: str, seq: int = 1) -> None:
-        """A region's first life."""
         table.regions[region] = self.now
         self.host[region] = self.live()[self.number() % len(self.live())]
         self.next_seq[region] = seq
@@ -327,7 +324,6 @@ class World:
                         self.ship(peer, key, 1_000, answered=True)
 
     def is_live(self, name: str) -> bool:
-        """Whether a server is up."""
         return any(server.name == name for server in self.live())
 
     # What the tool reads
@@ -347,21 +343,16 @@ class World:
         """Of the peers' znodes."""
         ids = {SLAVE: SLAVE_ID, WITNESS: WITNESS_ID}
         left_out = {table: ["g"] for table in self.tables}
-        return [
+        details = [
             {
-                "kind": "peer",
-                "name": peer.id,
-                "detail": json.dumps(
-                    {
-                        **{"id": peer.id, "cluster_id": ids[peer.id], "cluster_key": f"zk:2181:/{peer.id}"},
-                        **{"enabled": True, "replicate_all": True, "incarnation": peer.incarnation},
-                        **{"exclude_table_cfs": left_out if peer.narrow else None, "version": peer.version},
-                        **{"created_ms": peer.created_ms, "modified_ms": peer.modified_ms},
-                    }
-                ),
+                **{"id": peer.id, "cluster_id": ids[peer.id], "cluster_key": f"zk:2181:/{peer.id}"},
+                **{"enabled": True, "replicate_all": True, "incarnation": peer.incarnation},
+                **{"exclude_table_cfs": left_out if peer.narrow else None, "version": peer.version},
+                **{"created_ms": peer.created_ms, "modified_ms": peer.modified_ms},
             }
             for peer in self.peers.values()
         ]
+        return [{"kind": "peer", "name": one["id"], "detail": json.dumps(one)} for one in details]
 
     def table_rows(self) -> Iterator[Row]:
         """Descriptors, ages and regions of the master."""
@@ -383,7 +374,6 @@ class _Folder(WitnessSource):
         object.__setattr__(self, "held", held)
 
     def arrivals(self) -> Iterator[Arrivals]:
-        """Yield it."""
         found: dict[ArrivalKey, list[tuple[int, int, int, int]]] = defaultdict(list)
         for key, *run in self.held:  # type: ignore[attr-defined]
             found[key].append(tuple(run))
@@ -677,7 +667,6 @@ class Run:
                     return
 
     def note(self, observation: Observation) -> None:
-        """What came of it."""
         self.verdicts[str(observation.outcome.verdict) if observation.outcome else "no verdict"] += 1
         self.verdicts["judged while something was missing"] += bool(observation.missing)
 

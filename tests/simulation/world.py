@@ -70,7 +70,6 @@ class MasterServer:
 
     @cached_property
     def origin(self) -> int:
-        """Its id."""
         return origin_id(self.name)
 
 
@@ -101,7 +100,6 @@ class Peer:
     """When its configuration was changed last."""
 
     def __post_init__(self) -> None:
-        """A new znode."""
         self.modified_ms = self.created_ms
 
 
@@ -221,7 +219,6 @@ class World:
         return fate
 
     def advance(self, millis: int) -> None:
-        """Time goes by."""
         self.now += millis
         self.master_store.clock = self.slave_store.clock = self.now
         if self.peer is not None and self.now - self.peer.changed_ms >= REFRESHED_MS:

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from status_tool.runs.question import Question, SideFacts, question_of
-from status_tool.spark.hdfs import files_in_question, rows_in_question
 from status_tool.spark.held import small_file
+from status_tool.spark.judge import files_in_question, rows_in_question
 from status_tool.spark.settings import SMALL_BYTES
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
@@ -108,9 +108,7 @@ def test_a_root_inside_what_exclude_leaves_out_is_compared(
         ("/data/old/*/x", ["/data/old", "/data/old/y"]),
     ],
 )
-def test_a_folder_above_a_root_inside_what_exclude_leaves_out_that_could_not_be_listed_stays(
-    root: str, folders: list[str]
-) -> None:
+def test_an_unlisted_folder_above_a_root_inside_what_exclude_leaves_out_stays(root: str, folders: list[str]) -> None:
     """Its row is all that says that the root was never looked at; one that leads to no root goes.
 
     A glob matches nothing that is left out.

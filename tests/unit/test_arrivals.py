@@ -27,6 +27,7 @@ from status_tool.vocabulary.scope import NOTHING_ACCEPTED, Baseline, Scope, Tabl
 from status_tool.vocabulary.verdicts import Evidence, Verdict
 from tests.judgement import verify_rows
 from tests.pair import REPOSITORY
+from tests.unit.test_evidence_reference import hbase
 from tests.witness import sequence_ids
 
 FOLDER = REPOSITORY / "coprocessor_stubs/src/test/resources/witness"
@@ -88,17 +89,14 @@ def witnessed() -> Witnessed:
 
 
 TABLE = {"families": {"f": {"scope": 1}, "gé": {"scope": 1}}}
-REGION: Row = {
-    "kind": "region",
-    "table": "ns:t",
-    "region": "r1",
-    "state": "unhosted",
-    "server": "a,1,1",
-    "region_id": 2,
-}
+OF_R1 = {"table": "ns:t", "region": "r1"}
+REGION: Row = {"kind": "region", **OF_R1, "state": "unhosted", "server": "a,1,1", "region_id": 2}
 SERVED = QueueFacts(witness=WitnessFacts())
 ALL_OTHERS = [*arrived([10], "gé"), *arrived([7], "f", OTHER, SENDER)]
 CREATED: Row = {"kind": "fact", "table": "ns:t", "region": "", "state": "split", "region_id": 2}
+LOADED, CHANGED = (
+    [CREATED, {"kind": "fact", **OF_R1, "state": one, "write_ms": MS}] for one in ("bulkload", "changed")
+)
 
 
 def check(
@@ -148,13 +146,9 @@ def test_a_load_that_is_not_to_be_replicated_never_counts_as_shipped(monkeypatch
 
 def test_each_family_is_a_stream_and_says_what_lies_between_its_entries() -> None:
     """By the clusters that the entries passed, without the sender as in a head."""
-    streams = {(row["family"], row["via_ids"]): row for row in rows("stream")}
+    streams = {(row["family"], row["via_ids"]): (row["seq"], row["entries"]) for row in rows("stream")}
     passed = bytes.fromhex(OTHER.replace("-", ""))
-    assert {key: (row["seq"], row["entries"]) for key, row in streams.items()} == {
-        ("f", None): (BIG, 8),
-        ("f", passed): (7, 1),
-        ("gé", None): (10, 1),
-    }
+    assert streams == {("f", None): (BIG, 8), ("f", passed): (7, 1), ("gé", None): (10, 1)}
     between = [(row["prev"], row["seq"]) for row in rows("segment") if row["via"] == via("f", SENDER)]
     assert between == [(0, 4), (6, 9), (10, 12), (12, 300), (300, BIG)]
 
@@ -163,8 +157,7 @@ def test_complete_if_nothing_is_in_doubt() -> None:
     """The evidence says on what it rests."""
     outcome = check(arrived(WRITTEN))
     assert outcome.verdict is Verdict.COMPLETE, outcome.problems
-    assert outcome.hbase is not None
-    assert outcome.hbase.evidence is Evidence.WITNESSED
+    assert hbase(outcome).evidence is Evidence.WITNESSED
 
 
 LESS = QueueFacts(witness=WitnessFacts(withheld={"ns:t": ("f",)}))
@@ -178,32 +171,17 @@ DOUBTS: dict[str, tuple[str, dict[str, Any]]] = {
     "a region that has not read its table's descriptor": (
         "not-witnessed",
         {
-            "table": {**TABLE, "altered_ms": MS, "opened_ms": MS - 30_001},
+            "table": TABLE | {"altered_ms": MS, "opened_ms": MS - 30_001},
             "since": Baseline(None, {"ns:t": MS + 600_000}),
         },
     ),
     "a table without a descriptor": ("not-described", {"table": None}),
     "the table may be older than the peer": ("older-than-tracker", {"more": [{**CREATED, "region_id": 0}]}),
     "nobody knows how old the table is": ("older-than-tracker", {"more": [{**CREATED, "region_id": None}]}),
-    "since when it is sent everything is not known": (
-        "older-than-tracker",
-        {"master": replace(MASTER, coverage_ms=None)},
-    ),
-    "a bulk load": (
-        "bulkload",
-        {"more": [CREATED, {"kind": "fact", "table": "ns:t", "region": "r1", "state": "bulkload", "write_ms": MS}]},
-    ),
-    "a region that lived again": (
-        "content-changed",
-        {"more": [CREATED, {"kind": "fact", "table": "ns:t", "region": "r1", "state": "changed", "write_ms": MS}]},
-    ),
-    "a region that lived again and was merged since": (
-        "content-changed",
-        {
-            "more": [CREATED, {"kind": "fact", "table": "ns:t", "region": "r1", "state": "changed", "write_ms": MS}],
-            "region": {**REGION, "region": "r2"},
-        },
-    ),
+    "since when it is sent is not known": ("older-than-tracker", {"master": replace(MASTER, coverage_ms=None)}),
+    "a bulk load": ("bulkload", {"more": LOADED}),
+    "a region that lived again": ("content-changed", {"more": CHANGED}),
+    "one that was merged since": ("content-changed", {"more": CHANGED, "region": {**REGION, "region": "r2"}}),
 }
 
 
@@ -222,10 +200,21 @@ def test_the_operators_word_is_a_way_out_of_what_was_before() -> None:
     for doubt, until_ms in ((altered, MS + REOPENED_MS), (old, 1)):
         outcome = check(arrived(WRITTEN), **doubt, since=Baseline(by_table={"ns:t": until_ms}))
         assert outcome.verdict is Verdict.COMPLETE, outcome.problems
-        assert outcome.hbase is not None
-        assert outcome.hbase.evidence is Evidence.ACCEPTED
+        assert hbase(outcome).evidence is Evidence.ACCEPTED
         earlier = check(arrived(WRITTEN), **doubt, since=Baseline(by_table={"ns:t": until_ms - 1}))
         assert earlier.verdict is Verdict.UNVERIFIABLE
+
+
+def test_the_operators_word_covers_an_alter_of_the_last_minutes_before_the_cut() -> None:
+    """The regions are known to have been opened anew only after the cut, for which no word is taken."""
+    cut_ms = MS + REOPENED_MS // 2
+    master = replace(MASTER, cut_ms=cut_ms, barrier_issued_ms=cut_ms)
+    doubt: dict[str, Any] = {"table": {**TABLE, "altered_ms": MS}, "master": master}
+    (problem,) = check(arrived(WRITTEN), **doubt).problems
+    assert f"with --since ns:t={cut_ms};" in (problem.advice or "")
+    for until_ms, verdict in ((cut_ms, Verdict.COMPLETE), (cut_ms - 1, Verdict.UNVERIFIABLE)):
+        given = check(arrived(WRITTEN), **doubt, since=Baseline(by_table={"ns:t": until_ms}))
+        assert given.verdict is verdict, given.problems
 
 
 def test_any_change_of_the_peer_begins_anew() -> None:
@@ -260,11 +249,8 @@ def test_a_region_that_lived_again_is_told_by_its_write_times() -> None:
 def test_what_a_witness_has_pruned_is_read_as_runs() -> None:
     """Of each run the sequence ids are known, and the bounds of its write times."""
     found = read_arrivals(PRUNED)
-    assert list(found[LOCAL].runs()) == [
-        (4, 12, MS + 4, MS + 12),
-        (300, 300, MS + 300, MS + 300),
-        (BIG, BIG, MS + BIG, MS + BIG),
-    ]
+    runs = [(first, last, MS + first, MS + last) for first, last in ((4, 12), (300, 300), (BIG, BIG))]
+    assert list(found[LOCAL].runs()) == runs
     assert found[LOCAL].count() == 11
     assert list(sequence_ids(found[LOCAL])) == [*range(4, 13), 300, BIG]
     two = ArrivalKey("ns:t", "r1", (OTHER, SENDER), ("f", "gé"))
@@ -272,8 +258,7 @@ def test_what_a_witness_has_pruned_is_read_as_runs() -> None:
     pruned = WitnessSource({PRUNED: Mark()}, SENDER, TableFilter())
     found_rows = [row for batch in pruned.read(0) for row in batch.to_pylist() if row["via"] == via("f", SENDER)]
     (stream,) = [row for row in found_rows if row["kind"] == "stream"]
-    assert (stream["seq"], stream["first_ms"], stream["write_ms"]) == (BIG, MS + 4, MS + BIG)
-    assert stream["entries"] == 11
+    assert (stream["seq"], stream["first_ms"], stream["write_ms"], stream["entries"]) == (BIG, MS + 4, MS + BIG, 11)
     gaps = [(row["prev"], row["seq"], row["started_ms"]) for row in found_rows if row["kind"] == "segment"]
     assert gaps == [(0, 4, 0), (12, 300, MS + 12), (300, BIG, MS + 300)]
 
@@ -410,13 +395,14 @@ def test_a_folder_with_less_than_was_acknowledged_is_refused(tmp_path: Path) -> 
     for mark in (Mark(2, whole + 1), Mark(3, 1)):
         with pytest.raises(ConfigurationError, match="has less than its witness has acknowledged"):
             read_arrivals(copy, mark)
-    (copy / "2.log").write_bytes((copy / "2.log").read_bytes()[:-1])
-    with pytest.raises(ConfigurationError, match="has less than"):
-        read_arrivals(copy, Mark(2, whole))
-    shutil.copy(FOLDER / "2.log", copy)
-    (copy / "1.set").unlink()
-    with pytest.raises(ConfigurationError, match="has less than"):
-        read_arrivals(copy, Mark(2, whole))
+    # A log that is cut short, and a set that is not there.
+    for name, content in (("2.log", (FOLDER / "2.log").read_bytes()[:-1]), ("1.set", None)):
+        folder = Path(shutil.copytree(FOLDER, tmp_path / name))
+        (folder / name).unlink()
+        if content is not None:
+            (folder / name).write_bytes(content)
+        with pytest.raises(ConfigurationError, match="has less than"):
+            read_arrivals(folder, Mark(2, whole))
     with pytest.raises(ValueError, match="unpack"):
         Mark.of(b"host:1")
 

@@ -6,14 +6,14 @@ import os
 import subprocess
 import sys
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from status_tool.spark import class_archive
-from status_tool.spark.cache import CACHE_VARIABLE
-from status_tool.spark.class_archive import NewArchive, drop_archive, jvm_option
+from status_tool.spark import launch
+from status_tool.spark.launch import CACHE_VARIABLE, NewArchive, drop_archive, jvm_option
 from tests import spark_classes
 from tests.pair import REPOSITORY
 
@@ -89,12 +89,18 @@ def test_one_that_another_run_drops_meanwhile_is_none(tmp_path: Path, monkeypatc
     tmp_path.chmod(0o700)
     option, _ = jvm_option()
     archive = Path(option.partition("=")[2]).with_suffix(f".{zlib.crc32(b'classes'):08x}.jsa")
-    for dropped_by in ("is_ours", "_checksum"):
+    for dropped_by in ("_is_ours", "_checksum"):
         archive.write_bytes(b"classes")
-        of = getattr(class_archive, dropped_by)
-        monkeypatch.setattr(class_archive, dropped_by, lambda file, of=of: (file.unlink(missing_ok=True), of(file))[1])
+        of = getattr(launch, dropped_by)
+
+        def dropping(file: Path, of: Callable[[Path], Any] = of) -> Any:
+            if file == archive:
+                file.unlink()
+            return of(file)
+
+        monkeypatch.setattr(launch, dropped_by, dropping)
         assert jvm_option()[0] == option
-        monkeypatch.setattr(class_archive, dropped_by, of)
+        monkeypatch.setattr(launch, dropped_by, of)
 
 
 def test_none_without_a_folder_or_a_jdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,13 +142,11 @@ class Jvm:
         self.killed = False
 
     def wait(self, timeout: float) -> int:
-        """At once."""
         if isinstance(self.end, BaseException):
             raise self.end
         return self.end
 
     def kill(self) -> None:
-        """Noted."""
         self.killed = True
 
 
@@ -161,7 +165,7 @@ def test_only_a_whole_one_is_kept(
 ) -> None:
     """Of a JVM that failed nothing is; what a killed process left goes with the next that is kept."""
     ends: list[tuple[Any, Any]] = []
-    monkeypatch.setattr("status_tool.spark.class_archive.atexit.register", lambda *call: ends.append(call))
+    monkeypatch.setattr("status_tool.spark.launch.atexit.register", lambda *call: ends.append(call))
     written, others = tmp_path / f"spark-a.{os.getpid()}", {"spark-b.jsa", "spark-c.999999999"}
     for name in (written.name, *others):
         (tmp_path / name).write_bytes(b"classes")

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from status_tool.cli.options import parse_baseline, parse_time
 from status_tool.cli.run_options import OPTION_GROUPS
-from status_tool.cli.times import parse_baseline, parse_time
 from status_tool.vocabulary.scope import Baseline, Scope, TableFilter
 from tests.pair import REPOSITORY, Result, tool_environment, tool_here
 from tests.schema import assert_valid
@@ -226,6 +226,33 @@ def test_a_closed_pipe_is_an_error_without_words(line: str) -> None:
     assert (done.returncode, done.stderr) == (2, "")
 
 
+BROKEN_PIPE = """
+import socket
+from status_tool.cli import run
+
+def broken(*_):
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    ours.send(b"x")
+
+run.settings_of = broken
+from status_tool.cli.entry import entry
+entry()
+"""
+"""A server that the run needs closes its connection, and no library says so in words of its own."""
+
+
+@pytest.mark.parametrize("reader", ["cat", "true"])
+def test_a_broken_pipe_that_is_not_stdouts_is_an_error(reader: str) -> None:
+    """It ended without a word, as if the reader of stdout had gone; nor does it where he has gone, too."""
+    command = ["bash", "-c", f'set -o pipefail; "$@" | {reader}', "-", sys.executable, "-c", BROKEN_PIPE]
+    line = [*command, "run", "-m", "-o", "f", "--json"]
+    done = subprocess.run(line, capture_output=True, text=True, env=tool_environment(), check=False)
+    words = "a server or a process that this run needs has closed its connection (Broken pipe): run it again"
+    assert (done.returncode, done.stderr) == (2, f"status-tool: {words}\n")
+    assert done.stdout == ("" if reader == "true" else f'{{"error": "{words}", "exit_code": 2}}\n')
+
+
 def test_an_error_is_told_by_the_exit_code_and_the_document_without_a_stderr() -> None:
     command = f"{sys.executable} -m status_tool run --nosuch --json 2>/dev/full"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, env=tool_environment(), check=False)
@@ -236,6 +263,16 @@ def test_an_error_is_told_by_the_exit_code_and_the_document_without_a_stderr() -
 def test_an_option_that_takes_one_value_is_given_once(option: str) -> None:
     """The first one would be ignored: of two FILEs only the second would be checked."""
     assert_refused(tool_here("run", "-i", "f", option, "1", option, "2"), option, "give one value")
+
+
+def test_the_program_takes_one_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one would be ignored, and the run would be about another pair of clusters."""
+    (tmp_path / "f.toml").write_text("[profile.a]\n[profile.b]\n")
+    (tmp_path / "f.toml").chmod(0o600)
+    monkeypatch.setenv("STATUS_TOOL_CONFIG", str(tmp_path / "f.toml"))
+    assert tool_here("--profile", "a", "config").exit_code == 0
+    assert_refused(tool_here("--profile", "a", "--profile", "b", "config"), "--profile is given twice: give one value")
+    assert_refused(tool_here("--profile", "", "config"), "--profile is empty")
 
 
 @pytest.mark.parametrize("option", ["--thrift", "--table", "--layout", "--conf-dir", "--exclude", "--report"])
@@ -327,14 +364,24 @@ def test_an_error_points_to_the_right_help(command: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "line",
+    ["run --wait", "run --json=3", "setup --jar-to", "watch --every", "publish --table", "shutdown-time record -s"],
+)
+def test_an_option_without_its_value_points_to_the_right_help(line: str) -> None:
+    """That of the program explains none of them."""
+    command = line[: line.index(" -")]
+    assert_refused(tool_here(*line.split()), "Option", f"(see `status-tool {command} -h`)")
+
+
+@pytest.mark.parametrize(
     ("told", "command"),
     [
         (
             "cli.path_telling.tell_paths",
             ("paths", "--cluster", f"a={SAMPLE}/master.status", "--cluster", f"b={SAMPLE}/slave.status"),
         ),
-        ("cli.pointing.tell", ("recovery-point", "--thrift", "h:1", "--zookeeper", "h:2/z")),
-        ("cli.losing.tell_lost", ("lost", "--thrift", "h:1", "--zookeeper", "h:2/z", "--slave-conf", "slave")),
+        ("cli.recovery_point.tell_point", ("recovery-point", "--thrift", "h:1", "--zookeeper", "h:2/z")),
+        ("cli.lost._tell", ("lost", "--thrift", "h:1", "--zookeeper", "h:2/z", "--slave-conf", "slave")),
     ],
 )
 def test_what_is_accepted_for_good_is_in_every_check(

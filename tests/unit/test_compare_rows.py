@@ -151,20 +151,12 @@ def test_rows_wait_for_the_queues_of_peers_that_are_not_in_zookeeper(
     name, holder = "host%2C16020%2C5.7", "host,16020,5"
     queues = () if left is None else (Queue(holder, True, "2", (Wal(name, 10 - left),)),)
     measured = Measured(1, Queues(queues, (), True), {name: Extent("/wal", 10)}, frozenset())
-    monkeypatch.setattr(compare_rows, "measure", lambda *_: measured)
-    monkeypatch.setattr(compare_rows, "ZooKeeper", lambda _: nullcontext(zookeeper))
-    monkeypatch.setattr(compare_rows, "describe_both", lambda *_: (there, there))
-    monkeypatch.setattr(compare_rows, "describe", lambda *_: there)
-    monkeypatch.setattr(compare_rows, "_refuse_other", lambda *_: None)
+    answers = {"measure": measured, "ZooKeeper": nullcontext(zookeeper), "describe_both": (there, there)}
+    for what, answer in (answers | {"describe": there, "_refuse_other": None}).items():
+        monkeypatch.setattr(compare_rows, what, lambda *_, answer=answer: answer)
     monkeypatch.setattr(compare_rows, "DRAIN_S", 0.0)
-    settings = {} if storage is None else {"hbase.replication.peer.storage.impl": storage}
-    server = {
-        "kind": "server",
-        "server": "a,1,1",
-        "role": "w",
-        "live": True,
-        "detail": json.dumps({"settings": settings}),
-    }
+    detail = {"settings": {} if storage is None else {"hbase.replication.peer.storage.impl": storage}}
+    server = {"kind": "server", "server": "a,1,1", "role": "w", "live": True, "detail": json.dumps(detail)}
     master = cast(Settings, SimpleNamespace(zookeeper=lambda: None))
     asked = cast(Question, SimpleNamespace(**vars(question()), queues=SimpleNamespace(left_bytes=0)))
     rows = RowComparison(RowsAsked(master), master, asked, [server], 0.0, lambda _: None, threading.Event())
@@ -277,12 +269,10 @@ def test_a_proof_keeps_what_the_master_showed(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(StateTable, "record_kept", lambda _self, _id, found: kept.update(found))
     there = DescribedCluster(MASTER, "m", {"a": {"f": family(versions=2), "local": family()}})
     here = DescribedCluster(MASTER, "s", {"a": {"f": family(versions=9)}})
-    monkeypatch.setattr(compare_rows, "describe_both", lambda *_: (there, here))
-    monkeypatch.setattr(compare_rows, "describe", lambda *_: here)
+    answers = {"describe_both": (there, here), "describe": here, "compare": EQUAL, "compare_with_file": EQUAL}
+    for name, answer in (answers | {"_unusable": None}).items():
+        monkeypatch.setattr(compare_rows, name, lambda *_, answer=answer: answer)
     monkeypatch.setattr(compare_rows._Queues, "wait", lambda *_: True)
-    monkeypatch.setattr(compare_rows, "compare", lambda *_: EQUAL)
-    monkeypatch.setattr(compare_rows, "compare_with_file", lambda *_: EQUAL)
-    monkeypatch.setattr(compare_rows, "_unusable", lambda *_: None)
     sums = {"key": "00" * 16, "cut_ms": 1, "horizon_ms": None, "families": {"f": [3, 0]}, "sums": "1"}
     rows: list[Row] = [
         {"kind": "server", "role": "w", "live": True, "echoed": True, "read_ms": 100_000},
@@ -312,9 +302,7 @@ CUT_MS = 1_700_000_000_000
         (None, CUT_MS - 2 * MINUTE_MS, "nothing is kept", "proven from now on"),
     ],
 )
-def test_what_is_kept_of_a_proof_is_said(
-    until_ms: int | None, coverage_ms: int | None, words: str, others: str
-) -> None:
+def test_what_a_proof_keeps_is_said(until_ms: int | None, coverage_ms: int | None, words: str, others: str) -> None:
     """For which tables and until when; where it does not help the next run, why, and when to run again."""
     header = Header("master", "m", CUT_MS, CUT_MS, coverage_ms=coverage_ms)
     said = kept_words(["a", "b", "c", "d"], until_ms, header)
@@ -335,9 +323,7 @@ def test_another_request_rings_once_the_ring_before_was_heard() -> None:
 
 
 @pytest.mark.parametrize("drained", [True, False])
-def test_rows_that_may_still_change_are_not_compared_before_the_streams(
-    monkeypatch: pytest.MonkeyPatch, drained: bool
-) -> None:
+def test_rows_that_may_change_are_not_compared_before_streams(monkeypatch: pytest.MonkeyPatch, drained: bool) -> None:
     """Nor is any table compared twice."""
     compared: list[str] = []
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import socket
+import ssl
 from pathlib import Path
 
 import pytest
 
 from status_tool.clients.config import Settings, ZooKeeperEndpoint
 from status_tool.clients.sitefiles import SiteConfig, load_site
-from status_tool.clients.zookeeper import parse_cluster_key
-from status_tool.errors import ConfigurationError
+from status_tool.clients.zookeeper import ZooKeeper, parse_cluster_key
+from status_tool.errors import ConfigurationError, ConnectionFailed
+from tests.certificates import certificate
+from tests.http_server import ended, serve
 
 
 def site(folder: Path, name: str, **properties: str) -> Path:
@@ -99,6 +103,25 @@ def test_a_quorum_that_no_client_can_ask(quorum: str, port: str) -> None:
             Settings(SiteConfig({}), zookeeper_option=f"{quorum}:{port}/hbase").zookeeper()
     for key in (f"{quorum}:{port}:/hbase", "z:1:many:/hbase"):
         assert parse_cluster_key(key, ZooKeeperEndpoint("z:1", "/hbase")) is None
+
+
+@pytest.mark.parametrize("speaks_tls", [True, False])
+def test_a_quorum_of_which_one_host_is_down_and_no_other_accepts_tls(speaks_tls: bool, tmp_path: Path) -> None:
+    """The reason is told at once, not after the time that a slow ensemble gets."""
+    server = serve(lambda _: (200, {}, b""))
+    if speaks_tls:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate(tmp_path, "IP:127.0.0.1"))
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    with ended(server), socket.create_server(("127.0.0.1", 0)) as unused:
+        closed, answering = unused.getsockname()[1], server.server_address[1]
+        unused.close()
+        for ports in ((closed, answering), (answering, closed)):
+            hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
+            said = "TLS: its certificate is not trusted" if speaks_tls else "TLS: it does not speak TLS there"
+            expected = "Connection refused" if ports[0] == closed else said
+            with pytest.raises(ConnectionFailed, match=expected), ZooKeeper(ZooKeeperEndpoint(hosts, "/h", tls=True)):
+                pass
 
 
 def test_state_table_and_spool() -> None:

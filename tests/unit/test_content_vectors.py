@@ -66,6 +66,33 @@ def test_a_family_that_is_gone_is_a_change_on_a_slave(earlier: Tenure) -> None:
     assert life_of([earlier, later], replicated_only=True, is_seen=False).changed_ms is None
 
 
+@pytest.mark.parametrize("dropped", [OPEN, CLOSED])
+def test_a_family_that_a_master_drops_and_adds_again_is_a_change(dropped: Tenure) -> None:
+    """The slave still has what the family held, and its deletes: they hide what the master writes with older times."""
+    first = replace(dropped, replicated=("f", "g"))
+    fewer = replace(CLOSED, before={"f": FILES}, after={"f": FILES}, replicated=("f",))
+    without = replace(fewer, open=20, began_ms=200_000, closed_ms=210_000, seq=25)
+    again = replace(OPEN, open=30, began_ms=240_000, seq=35, replicated=("f", "g"))
+    last = replace(again, open=40, began_ms=260_000, seq=45)
+
+    def changed_ms(*later: Tenure) -> int | None:
+        return life_of([first, without, *later], replicated_only=True, is_seen=False).changed_ms
+
+    assert (changed_ms(), changed_ms(again), changed_ms(again, last)) == (None, 240_000, 240_000)
+    assert changed_ms(replace(again, replicated=("f",))) is None
+
+
+@pytest.mark.parametrize(("replicated", "changed_ms"), [(("f",), 120_000), (("g",), None)])
+def test_a_master_that_begins_to_keep_more_of_what_it_ships_is_a_change(
+    replicated: tuple[str, ...], changed_ms: int | None
+) -> None:
+    """It has forgotten cells that the slave still holds, which hide what it writes with older timestamps."""
+    few, many = ({"f": [versions, 0, 2**31 - 1, 0, 0, 1]} for versions in (1, 3))
+    before = replace(CLOSED, kept=few, replicated=replicated)
+    later = replace(OPEN, open=20, began_ms=120_000, seq=25, kept=many, replicated=replicated)
+    assert life_of([before, later], replicated_only=True, is_seen=False).changed_ms == changed_ms
+
+
 @pytest.mark.parametrize("replicated_only", [True, False])
 def test_a_region_that_opens_after_it_was_split_has_changed(replicated_only: bool) -> None:
     """Also with the files that it was closed with, and where a tracker has joined both lives: its children are gone."""

@@ -16,6 +16,8 @@ from status_tool.vocabulary.ids import origin_id
 from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.state_rows import column
 from status_tool.vocabulary.states import FactState, RegionState
+from status_tool.vocabulary.verdicts import Verdict
+from tests.unit.test_evidence_reference import OURS, THEIRS, check, only
 
 ONE, TWO, BLIND, SILENT, DEAD = (f"s{number},1,{number}" for number in range(5))
 READ_MS = 5_000
@@ -82,9 +84,7 @@ def left(regions: list[NewRow], ledger: Ledger) -> dict[str, str]:
         ({next(iter(opening(ONE))): (b"", 1)}, False),
     ],
 )
-def test_the_ledger_has_a_tenure_that_a_watched_server_had_open(
-    cells: dict[bytes, tuple[bytes, int]], is_in_custody: bool
-) -> None:
+def test_a_watched_server_had_the_tenure_open(cells: dict[bytes, tuple[bytes, int]], is_in_custody: bool) -> None:
     found = left([region("ab", b"", b"")], {"ab": cells})
     assert found == ({} if is_in_custody else {"ab": f"it is on {ONE}, which has not recorded that it opened it"})
 
@@ -133,6 +133,30 @@ def test_one_row_a_table_says_how_many() -> None:
     assert (known.regions, known.example) == (5, "00")
 
 
+@pytest.mark.parametrize(
+    ("hosts", "is_settling"), [((ONE, TWO), True), ((ONE, BLIND), False), ((BLIND, ONE), False), ((ONE, None), False)]
+)
+def test_a_wait_settles_openings_that_are_not_recorded_and_nothing_else(
+    hosts: tuple[str | None, str | None], is_settling: bool
+) -> None:
+    """The region of which somebody has to mend something is the one that is named, whichever part has it."""
+    regions = [
+        region(name, start, end, host, "hosted" if host else "unhosted")
+        for name, start, end, host in (("a0", b"", b"b", hosts[0]), ("a1", b"b", b"", hosts[1]))
+    ]
+    places, _ = survey(regions, SERVERS)
+    waiting = places.beginning_with("a")
+    parts = [row for name, place in waiting.items() for row in unattended_rows({name: place})]
+    for rows in (list(unattended_rows(waiting)), parts, parts[::-1]):
+        (known,) = unattended(rows).values()
+        assert (known.regions, known.is_settling) == (2, is_settling)
+        ours, theirs = [*OURS], [*THEIRS, *({**row, "table": "ns:t"} for row in rows)]
+        outcome = check(ours, theirs)
+        assert (outcome.verdict, outcome.is_settling) == (Verdict.UNVERIFIABLE, is_settling)
+        assert ("has not recorded" in only(outcome).detail) == is_settling
+    assert not check().is_settling
+
+
 @pytest.mark.parametrize("arrives", [True, False])
 def test_an_opening_may_be_written_a_moment_later(monkeypatch: pytest.MonkeyPatch, arrives: bool) -> None:
     """A region that moves while the ledger is read is looked up again; one that nobody watches is not."""
@@ -160,7 +184,8 @@ def test_an_opening_may_be_written_a_moment_later(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(state_table, "connection", lambda _: Connection())
     source = StateTableSource(ThriftEndpoint("h", 1), "t", "f", Generation(b"t", b""), places=places)
     (row,) = source._rows(state_table.KeyRange("f", "a"), [])
-    assert (row["region"], row["entries"]) == (("a1" if arrives else "a0") * 16, 1 if arrives else 2)
+    # Of two, the one is named that no tracker will record by itself.
+    assert (row["region"], row["entries"]) == ("a1" * 16, 1 if arrives else 2)
     assert set(asked) == {b"f" + b"a0" * 16}
     assert len(asked) == (2 if arrives else state_table.LOOKS_AGAIN)
 

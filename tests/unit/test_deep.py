@@ -33,8 +33,10 @@ class Pair:
     folder: Path
     capsys: pytest.CaptureFixture[str]
 
-    def write(self, *paths: str) -> None:
-        """Write FILE with the content's CRC32C."""
+    def write(self, *paths: str, alike: bool = True) -> None:
+        """Write FILE with the content's CRC32C; then let the slave's checksums be comparable, or not."""
+        if not alike:
+            self.slave.checksum = lambda length: OTHER_LAYOUT
         (self.folder / "paths").write_text("\n".join(paths))
         assert self._run("-m", "-o", "-f", str(self.folder / "paths"), at=self.master) == 0
 
@@ -83,12 +85,9 @@ def serve_it(hdfs: FakeHdfs, stack: ExitStack) -> None:
 @pytest.mark.usefixtures("warm_spark")
 @pytest.mark.parametrize("rate", [(), ("--rate", "1000")])
 @pytest.mark.parametrize("changes", [False, True])
-def test_a_file_that_is_refused_or_changes_while_it_is_read_is_unverifiable(
-    pair: Pair, rate: tuple[str, ...], changes: bool
-) -> None:
+def test_a_file_refused_or_changed_while_read_is_unverifiable(pair: Pair, rate: tuple[str, ...], changes: bool) -> None:
     """Whether executors read it or this process."""
-    pair.write("/data")
-    pair.slave.checksum = lambda length: OTHER_LAYOUT
+    pair.write("/data", alike=False)
     if changes:
         pair.slave.after["CONTENT"] = lambda: pair.slave.files.update({"/data/g": b"123456"})
     else:
@@ -104,8 +103,7 @@ def test_an_error_of_an_executor_that_reads_is_the_tools_own(pair: Pair, monkeyp
     def down(*_: object) -> NoReturn:
         raise ConnectionFailed("no NameNode answers")
 
-    pair.write("/data")
-    pair.slave.checksum = lambda length: OTHER_LAYOUT
+    pair.write("/data", alike=False)
     monkeypatch.setattr("status_tool.spark.deep._read_rows", down)
     code, document = pair.check()
     assert (code, document["error"]) == (EXIT_ERROR, "no NameNode answers")
@@ -116,9 +114,7 @@ def test_an_error_of_an_executor_that_reads_is_the_tools_own(pair: Pair, monkeyp
 @pytest.mark.parametrize(
     ("content", "expected"), [(b"12345", (0, {"match": 2})), (b"1234X", (1, {"match": 1, "mismatch": 1}))]
 )
-def test_content_settles_files_whose_checksums_differ(
-    pair: Pair, content: bytes, expected: tuple[int, dict[str, int]]
-) -> None:
+def test_content_settles_differing_checksums(pair: Pair, content: bytes, expected: tuple[int, dict[str, int]]) -> None:
     """`concat` gives a file other blocks, and so another checksum. All others match."""
     pair.write("/data")
     pair.slave.files["/data/g"] = content
@@ -159,10 +155,9 @@ def test_content_settles_a_file_of_the_slave_with_blocks_of_unlike_checksums(
 def test_a_local_file_that_differs_stays_a_mismatch_beside_what_is_read_in_hdfs(pair: Pair) -> None:
     """It has been read, and in HDFS its path is nobody's or another file's."""
     pair.master.files["/local/h"] = b"12345"
-    pair.write("/data", "/local")
+    pair.write("/data", "/local", alike=False)
     (pair.folder / "local").mkdir()
     (pair.folder / "local" / "h").write_bytes(b"1234X")
-    pair.slave.checksum = lambda length: OTHER_LAYOUT
     moved = ("--map-path", f"/local=file://{pair.folder}/local")
     assert pair.files(*moved) == (1, {"match": 2, "mismatch": 1})
 
@@ -173,16 +168,13 @@ def test_a_local_file_that_differs_stays_a_mismatch_beside_what_is_read_in_hdfs(
 def test_content_is_read_once(pair: Pair, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     """Whether this process holds the slave's rows or Spark reads them from a file, and whatever is made of them."""
     monkeypatch.setattr("status_tool.runs.slave_side.MOST_ROWS", most)
-    pair.write("/data")
-    pair.slave.checksum = lambda length: OTHER_LAYOUT
+    pair.write("/data", alike=False)
     assert pair.files("-d", "--debug-dir", str(pair.folder / "dump")) == (0, {"match": 2})
     assert pair.slave.requests["CONTENT"] == 2
 
 
 @pytest.mark.parametrize("content", [b"123456", None])
-def test_no_file_is_read_that_content_cannot_settle(
-    pair: Pair, monkeypatch: pytest.MonkeyPatch, content: bytes | None
-) -> None:
+def test_only_what_content_settles_is_read(pair: Pair, monkeypatch: pytest.MonkeyPatch, content: bytes | None) -> None:
     """Nor is Spark started: a file of another size is a mismatch, and one that cannot be read is told."""
 
     def started(*_: object) -> NoReturn:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.main import get_command
 
-from status_tool.cli.defaults import KEYS, ConfiguredCommand, default_map, read_defaults
+from status_tool.cli.commands import ConfiguredCommand
+from status_tool.cli.defaults import FILE_VARIABLE, KEYS, NAME, default_map, read_defaults
 from status_tool.cli.main import app, main
 from status_tool.cli.repeated import RoundParameters
 from status_tool.cli.run_options import OPTIONS, Mode
-from status_tool.cli.targets import FILE_VARIABLE, NAME
 from status_tool.cli.watching import Service
 from status_tool.errors import EXIT_ERROR
-from tests.pair import REPOSITORY
+from tests.pair import REPOSITORY, tool_environment
 from tests.unit.test_modes import MODES, begun  # noqa: F401  a fixture
 
 EVERYTHING = """
@@ -302,6 +305,101 @@ def test_a_wrong_file_is_one_line(folder: Path, capsys: pytest.CaptureFixture[st
     (line,) = capsys.readouterr().err.splitlines()
     assert NAME in line
     assert words in line
+
+
+SAMPLE = REPOSITORY / "sample_status" / "complete"
+CHECK = f"run -i {SAMPLE}/master.status"
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("rate = 'abc'", CHECK),
+        ("wait = -3", CHECK),
+        ("hdfs-client = 'x'", CHECK),
+        ("conf-dir = ['nowhere']", CHECK),
+        ("master-conf = ['nowhere']", f"{CHECK} --rows"),
+        ("paths = 'none'", CHECK),
+        ("map-path = ['x']", CHECK),
+        ("metrics = 'no/m.prom'", CHECK),
+        ("debug-dir = '/dev/null/x'", f"{CHECK} -d"),
+        ("sign-key = 'none'", CHECK),
+        ("require-signature = true", CHECK),
+        ("spark-conf = ['x']", CHECK),
+        ("file-mode = '999'", "run -m -o f"),
+        ("cacert = 'none.pem'", "run -m -o f"),
+        ("webhdfs = ['ftp://x']", "run -m -o f --only hdfs"),
+        ("thrift = 'h'", "shutdown-time show"),
+        ("peer-conf = ['nowhere']", "topology --zookeeper h:1/z"),
+        ("gone-for = -1", f"prune {SAMPLE}/master.status"),
+        ("rate = 'abc'", "watch -i f"),
+        ("every = 0", "watch -i f"),
+        ("listen = 'abc'", "watch -i f"),
+        ("rate = 'abc'", "publish"),
+    ],
+)
+@pytest.mark.parametrize("profile", ["", "east"])
+def test_a_wrong_value_is_told_with_its_file_and_key(
+    line: str, command: str, profile: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The line named the option, which nobody had typed; of the command line's own values it names no file."""
+    write(folder / NAME, f"[profile.{profile}]\n{line}" if profile else line)
+    options = ["--profile", profile] if profile else []
+    assert main([*options, *command.split()]) == EXIT_ERROR
+    (said,) = capsys.readouterr().err.splitlines()
+    key = line.partition(" ")[0]
+    assert f"({NAME}{' [profile.east]' if profile else ''}: {key})" in said
+
+
+def test_a_wrong_value_of_the_command_line_is_not_the_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder / NAME, "rate = 5\nfile-mode = '640'\npaths = 'none'\n")
+    for wrong in (["--rate", "x"], ["--file-mode", "999"], ["-f", "other"]):
+        assert main(["run", "-m", "-o", "f", *wrong]) == EXIT_ERROR
+        said = capsys.readouterr().err
+        assert wrong[0] in said
+        assert NAME not in said
+
+
+def test_a_round_of_a_watch_tells_the_key_of_a_wrong_value(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder / NAME, "from = 'none'")
+    assert main(["watch", "--rounds", "1"]) == EXIT_ERROR
+    assert f"cannot read --from none: No such file or directory ({NAME}: from); took" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("conf-dir = ['none']", "--conf-dir none: no such folder"),
+        ("conf-dir = 5", "conf-dir is 5, expected text or a list of it"),
+        ("thrift = 5", "thrift is 5, expected text"),
+        ("thrift = 'h'\nzookeeper = 'h:1/z'", "thrift 'h': expected HOST:PORT"),
+        ("zookeeper = 'h:x/z'", "--zookeeper"),
+        ("webhdfs = ['ftp://x']", "--webhdfs 'ftp://x': expected http"),
+        ("thrift = 'h:1'", "names no ZooKeeper"),
+    ],
+)
+def test_a_wrong_cluster_of_a_graph_is_told_with_its_file(
+    table: str, words: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder / NAME, f"[clusters.sun]\n{table}\n[clusters.moon]\nzookeeper = 'h:1/z'\n")
+    assert main(["paths"]) == EXIT_ERROR
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith(f"status-tool: {NAME} [clusters.sun]: ")
+    assert words in said
+
+
+def test_a_pipe_is_no_file_of_settings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run waited for whoever would write to it."""
+    os.mkfifo(folder / NAME, 0o600)
+    for name in (None, str(folder / NAME)):
+        if name is not None:
+            monkeypatch.setenv(FILE_VARIABLE, name)
+        command = [sys.executable, "-m", "status_tool", "config"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=folder, env=tool_environment())
+        assert (done.returncode, done.stdout) == (2, "")
+        where = name or NAME
+        words = f"cannot read {where}: it is not a regular file; {FILE_VARIABLE} names another, or off"
+        assert done.stderr == f"status-tool: {words}\n"
 
 
 def test_a_file_that_others_may_write_to_does_not_count(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

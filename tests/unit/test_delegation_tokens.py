@@ -113,9 +113,7 @@ def test_an_interrupted_run(namenode: NameNode) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_that_is_longer_than_a_token(
-    namenode: NameNode, eventually: Callable[[Callable[[], bool]], None]
-) -> None:
+def test_a_run_longer_than_a_token(namenode: NameNode, eventually: Callable[[Callable[[], bool]], None]) -> None:
     """It is renewed before it is over."""
     namenode.good_for_s = 3.0
     with no_token_left():
@@ -124,9 +122,7 @@ def test_a_run_that_is_longer_than_a_token(
     assert namenode.operations.count("GETDELEGATIONTOKEN") == 1
 
 
-def test_one_thread_renews_also_a_token_that_replaces_another(
-    namenode: NameNode, eventually: Callable[[Callable[[], bool]], None]
-) -> None:
+def test_one_thread_renews_all_tokens(namenode: NameNode, eventually: Callable[[Callable[[], bool]], None]) -> None:
     """It ends with the run."""
 
     def renewing() -> int:

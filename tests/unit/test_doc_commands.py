@@ -20,7 +20,7 @@ from typer.main import get_command
 
 from status_tool.cli.main import _BARE, app
 from status_tool.cli.modes import check_options, given_of
-from status_tool.cli.repeated import plain, run_command
+from status_tool.cli.repeated import run_command
 from status_tool.errors import UsageError
 from tests.cluster.test_failover import BLOCK as FAILOVER_BLOCK
 from tests.cluster.test_tutorial import BLOCK as TUTORIAL_BLOCK
@@ -57,12 +57,10 @@ class Block:
 
 
 def pages() -> list[Path]:
-    """README and docs/."""
     return [REPOSITORY / "README.md", *sorted(DOCS.glob("*.md"))]
 
 
 def blocks() -> list[Block]:
-    """All with commands."""
     found = []
     for page in pages():
         text = page.read_text()
@@ -130,7 +128,7 @@ def parse_tool(words: list[str], is_whole: bool) -> None:
     context = level.make_context("status-tool", [_BARE.get(word, word) for word in words])
     if level.name == "run":
         try:
-            check_options(given_of(plain(context.params)), context.params["only"])
+            check_options(given_of(context.params), context.params["only"])
         except UsageError:
             if is_whole:
                 raise

@@ -12,44 +12,64 @@ import pytest
 
 from status_tool.explain.advice import families_of
 from status_tool.explain.problems import to_problem
+from status_tool.gather.snapshot import apply_shutdown
 from status_tool.printable import iso
 from status_tool.rules.context import build_context
-from status_tool.rules.origins import Origin, judge_origins, origin_name, slave_flushed_ms
+from status_tool.rules.origins import Origin, has_doubts, judge_origins, origin_name, slave_doubts, slave_flushed_ms
+from status_tool.rules.words import NO_WORD, Word, covers_file
+from status_tool.runs.question import refuse_since
 from status_tool.sources import codec
 from status_tool.vocabulary.findings import Finding
-from status_tool.vocabulary.header import Header
-from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.header import BY_CHECK, Header
+from status_tool.vocabulary.scope import Baseline, Scope
 from status_tool.vocabulary.state_rows import ServerRow, column
 
 MASTER = Header("master", "m", created_ms=9_000, cut_ms=8_000, shutdown_ms=5_000, barrier_issued_ms=8_000)
 LIVE = {"origin": 1, "server": "a,1,1", "role": "w", "live": True, "tracked": True, "echoed": True, "read_ms": 8_100}
 
 
-def judge(*rows: dict[str, Any], since_ms: int | None = None, drained: frozenset[int] = frozenset()) -> Origin:
-    (origin,) = judge_origins(rows, MASTER, since_ms, drained)
+def judge(
+    *rows: dict[str, Any],
+    since_ms: int | None = None,
+    drained: frozenset[int] = frozenset(),
+    word: Word = NO_WORD,
+) -> Origin:
+    (origin,) = judge_origins(rows, MASTER, since_ms, drained, word=word)
     return origin
 
 
-def test_a_live_origin_is_settled_by_its_echo() -> None:
-    assert judge(LIVE).reason is None
-    assert judge({**LIVE, "echoed": False}).reason == "has not flushed past the cut"
-    assert judge({**LIVE, "echoed": None}).reason == "has not flushed past the cut"
+def word_of(since_ms: int) -> Word:
+    """What `--since` with this time covers of servers."""
+    return Word(covers_file(since_ms, MASTER))
 
 
-def test_a_live_server_without_tracker_is_never_settled() -> None:
-    assert judge({"server": "a,1,1", "origin": 1, "live": True, "tracked": False}).reason == "runs without the tracker"
-    assert judge({**LIVE, "tracked": None}).reason == "runs without the tracker"
+def named(reason: str | None) -> int:
+    """The time of the `--since` that a message names, which a check takes."""
+    (given,) = re.findall(r"--since (\d+)", reason or "")
+    refuse_since(MASTER, Baseline(int(given)))
+    return int(given)
 
 
-def test_a_live_server_that_runs_only_the_slaves_tracker_is_untracked() -> None:
-    assert judge({**LIVE, "role": "r"}).reason == "runs without the tracker"
+@pytest.mark.parametrize("detail", [None, '{"errors":0,"failed_writes":7}'])
+def test_a_live_origin_is_settled_by_its_echo_and_one_that_is_gone_by_its_final_flush(detail: str | None) -> None:
+    """Writes that failed and were made again are no errors. A server that may live has to echo."""
+    live = {**LIVE, "detail": detail}
+    stopped = {**live, "live": False, "echoed": False, "final_ms": 7_000}
+    for row in (live, {**live, "live": False}, stopped):
+        assert judge(row).reason is None
+    for row in (
+        {**live, "echoed": False},
+        {**live, "echoed": None},
+        *({**stopped, "live": one} for one in (True, None)),
+    ):
+        assert judge(row).reason == "has not flushed past the cut"
+
+
+def test_a_live_server_without_the_masters_tracker_is_never_settled() -> None:
+    for untracked in ({"tracked": False, "role": None}, {"tracked": None}, {"role": "r"}):
+        assert judge({**LIVE, **untracked}).reason == "runs without the tracker"
     assert judge({**LIVE, "role": "r"}, LIVE).reason is None
-
-
-def test_a_final_flush_settles_only_what_is_gone() -> None:
-    stopped = {**LIVE, "live": False, "echoed": False, "final_ms": 7_000}
-    assert judge(stopped).reason is None
-    assert judge({**stopped, "live": True}).reason is not None
+    assert judge_origins([{**LIVE, "role": "r", "live": False}], MASTER) == (), "it only received"
 
 
 def test_a_crash_is_named_and_can_be_accepted_or_drained() -> None:
@@ -74,18 +94,6 @@ def test_a_mark_that_a_server_is_gone_counts_until_it_flushes(flush_ms: int | No
     assert (judge(crashed, since_ms=7_500).reason is None) == accepted
 
 
-def test_a_crash_after_the_echo_is_settled() -> None:
-    assert judge({**LIVE, "live": False}).reason is None
-
-
-def test_unknown_liveness_counts_as_live() -> None:
-    assert judge({**LIVE, "live": None, "echoed": False, "final_ms": 7_000}).reason is not None
-
-
-def test_a_gone_server_that_only_received_is_no_origin() -> None:
-    assert judge_origins([{**LIVE, "role": "r", "live": False}], MASTER) == ()
-
-
 def test_how_far_a_clock_may_be_ahead() -> None:
     assert judge(LIVE).after_ms == 5_150
     assert judge({**LIVE, "read_ms": 7_000}).after_ms == 5_050, "a clock that is behind only makes it stricter"
@@ -105,6 +113,7 @@ def test_a_clock_that_was_set_back_tells_nothing_of_a_late_write_time() -> None:
 @pytest.mark.parametrize(
     ("health", "baseline", "is_in_doubt"),
     [
+        ({"clock_back_ms": 7_000, "clock_low_ms": 4_000}, 6_000, True),
         ({"clock_back_ms": 9_000, "clock_low_ms": 4_000}, 6_000, True),
         ({"clock_back_ms": 9_000, "clock_low_ms": 4_000}, 9_000, False),
         ({"clock_back_ms": 9_000, "clock_low_ms": 4_000}, 3_999, False),
@@ -119,7 +128,30 @@ def test_a_clock_that_was_set_back_past_what_is_accepted(
     (origin,) = judge_origins([row], MASTER, baselines=[baseline])
     assert (origin.reason is not None) == is_in_doubt
     if is_in_doubt:
-        assert "--since 9000" in (origin.reason or "")
+        since_ms = named(origin.reason)
+        assert since_ms == min(health["clock_back_ms"], MASTER.cut_ms)
+        assert judge_origins([row], MASTER, since_ms, baselines=[since_ms], word=word_of(since_ms))[0].reason is None
+
+
+@pytest.mark.parametrize("value", ["soon", [5], {"ms": 5}, True, 1.5, 1 << 70], ids=repr)
+@pytest.mark.parametrize("name", ["clock_back_ms", "clock_low_ms", "errors"])
+def test_what_cannot_be_read_of_a_server_is_no_sign_that_nothing_was_wrong(name: str, value: object) -> None:
+    """Its clock may have been set back past what is accepted, and its tracker have missed entries."""
+    damaged = {**LIVE, "detail": json.dumps({"clock_back_ms": 7_000, "clock_low_ms": 6_999, name: value})}
+    assert "cannot be parsed" in (judge(damaged).reason or "")
+    assert has_doubts(damaged), "so its row stays"
+    (doubt,) = slave_doubts([{**damaged, "role": "r"}], 8_000, MASTER)
+    assert "cannot be parsed; --forget TABLE --since TABLE=8000, for each table in scope" in doubt
+    gone = {**damaged, "live": False, "echoed": False, "gone_ms": 7_500}
+    for baselines, is_settled in (([], True), ([5_000], False)):
+        (origin,) = judge_origins([gone], MASTER, drained=frozenset({1}), baselines=baselines)
+        assert (origin.reason is None) == is_settled, "the queues hold what it wrote, whatever time that bears"
+
+
+def test_a_row_without_a_clock_that_was_set_back_is_in_no_doubt() -> None:
+    for detail in (None, "{}", '{"errors": 0}', '{"errors": null, "clock_back_ms": null}'):
+        (origin,) = judge_origins([{**LIVE, "detail": detail}], MASTER, baselines=[5_000])
+        assert origin.reason is None
 
 
 def test_errors_of_a_tracker_are_accepted_by_since() -> None:
@@ -162,15 +194,39 @@ def test_names_and_times() -> None:
         {"live": False, "echoed": False, "flush_ms": 0, "gone_ms": 7_000},
         {"live": False, "echoed": False, "final_ms": 6_000, "detail": '{"errors": 1, "last_error_ms": 5000}'},
         {"detail": '{"errors": 3, "last_error_ms": 4000}'},
+        {"detail": '{"errors": 3, "last_error_ms": 4000, "clock_back_ms": 7500}'},
+        # Later than the cut, or nobody knows when: a check takes no such time, and the master may be gone.
+        {"live": False, "echoed": False, "flush_ms": 0, "gone_ms": 8_700},
+        {"live": False, "echoed": False, "flush_ms": 0, "gone_ms": None},
+        {"live": False, "echoed": False, "final_ms": 8_900, "detail": '{"errors": 1, "last_error_ms": 8500}'},
         {"detail": '{"errors": 3, "last_error_ms": 4000, "clock_back_ms": 9000}'},
+        {"detail": '{"clock_back_ms": "soon"}'},
+        {"live": False, "echoed": False, "final_ms": 6_000, "detail": '{"clock_back_ms": [5000]}'},
+        {"live": False, "echoed": False, "final_ms": 6_000, "detail": '{"clock_back_ms": true}'},
     ],
 )
 def test_the_since_that_a_message_names_is_enough_and_nothing_less(stuck: dict[str, Any]) -> None:
-    """The way out, walked as it is printed."""
+    """The way out, walked as it is printed: the check takes it."""
     row = {**LIVE, **stuck}
-    since_ms = int(re.findall(r"--since (\d+)", judge(row).reason or "")[0])
-    assert judge(row, since_ms=since_ms).reason is None
-    assert judge(row, since_ms=since_ms - 1).reason is not None
+    since_ms = named(judge(row).reason)
+    assert judge(row, since_ms=since_ms, word=word_of(since_ms)).reason is None
+    less = since_ms - 1
+    assert judge(row, since_ms=less, word=word_of(less)).reason is not None
+
+
+def test_a_word_for_all_of_file_settles_no_live_server_that_has_yet_to_flush() -> None:
+    """It may answer the next run."""
+    for silent in ({"echoed": False}, {"tracked": False}, {"live": None, "echoed": False}):
+        assert judge({**LIVE, **silent}, since_ms=8_000, word=word_of(8_000)).reason is not None
+
+
+def test_a_word_after_the_shutdown_time_moves_the_cut_with_it() -> None:
+    """Otherwise it is refused."""
+    header = replace(MASTER, cut_ms=5_000)
+    crashed = {**LIVE, "live": False, "echoed": False, "flush_ms": 0, "gone_ms": 7_000}
+    (origin,) = judge_origins([crashed], header)
+    assert "; -s 8000 --since 7000 or later accepts" in (origin.reason or "")
+    refuse_since(apply_shutdown(header, 8_000, BY_CHECK, 8_000), Baseline(7_000))
 
 
 class Counted(tuple[Any, ...]):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from status_tool.rules.origins import judge_origins, slave_flushed_ms
 from status_tool.rules.segments import Segment
 from status_tool.rules.streams import Head, StreamRule, StreamVerdict, is_shipped, judge_stream, stream_finding
+from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.ids import cluster_bytes
 from status_tool.vocabulary.scope import Baseline
@@ -36,29 +37,30 @@ def since(time: int) -> StreamRule:
     return StreamRule(Baseline(time), 500)
 
 
+def found(*segments: Segment) -> Finding:
+    finding = stream_finding(HEAD, decide(*segments))
+    assert finding is not None
+    return finding
+
+
 def test_covered_up_to_the_head() -> None:
     assert decide(Segment(0, 4), Segment(4, 10)).code == "covered"
     assert decide(Segment(0, 14)).status is Status.COMPLETE
 
 
 def test_nothing_arrived_is_missing() -> None:
-    verdict = decide()
-    assert (verdict.code, verdict.lag_ms) == ("missing", 1_000)
+    assert (found().code, found().lag_ms) == ("missing", 1_000)
 
 
 def test_an_uncovered_tail_is_behind_by_its_write_times() -> None:
-    verdict = decide(Segment(0, 6, 1_000, 1_700))
-    finding = stream_finding(HEAD, verdict)
-    assert (verdict.code, verdict.lag_ms) == ("behind", 300)
-    assert finding is not None
+    finding = found(Segment(0, 6, 1_000, 1_700))
+    assert (finding.code, finding.lag_ms) == ("behind", 300)
     assert (finding.from_seq, finding.to_seq, finding.written_from_ms, finding.written_to_ms) == (6, 10, 1_700, 2_000)
 
 
 def test_a_hole_is_a_gap_once_the_slave_has_flushed() -> None:
-    verdict = decide(Segment(0, 4, 1_000, 1_400), Segment(6, 10, 1_600, 2_000, recorded_ms=499))
-    finding = stream_finding(HEAD, verdict)
-    assert verdict.status is Status.GAP
-    assert finding is not None
+    finding = found(Segment(0, 4, 1_000, 1_400), Segment(6, 10, 1_600, 2_000, recorded_ms=499))
+    assert finding.code == "gap"
     assert (finding.from_seq, finding.to_seq, finding.written_from_ms, finding.written_to_ms) == (4, 6, 1_400, 1_600)
 
 
@@ -67,15 +69,12 @@ def test_the_highest_sequence_id_alone_proves_nothing() -> None:
 
 
 def test_a_fresh_hole_may_still_be_filled_and_an_old_one_not() -> None:
-    fresh = decide(Segment(0, 4), Segment(6, 10, recorded_ms=500), rule=FLUSHED_SLAVE)
-    old = decide(Segment(0, 4), Segment(6, 10, recorded_ms=499), rule=FLUSHED_SLAVE)
+    fresh, old = (decide(Segment(0, 4), Segment(6, 10, recorded_ms=at)) for at in (500, 499))
     assert (fresh.code, fresh.status) == ("may-fill", Status.BEHIND)
-    assert old.code == "gap"
-    unknown = decide(Segment(0, 4), Segment(6, 10), rule=FLUSHED_SLAVE)
-    assert unknown.code == "may-fill", "nobody knows when it was recorded"
-    both = decide(Segment(2, 4, recorded_ms=500), Segment(6, 10, recorded_ms=499), rule=FLUSHED_SLAVE)
-    assert both.hole is not None
-    assert (both.code, both.hole.from_seq, both.holes) == ("gap", 4, 1), "the other one may be filled"
+    assert (old.code, old.status) == ("gap", Status.GAP)
+    assert decide(Segment(0, 4), Segment(6, 10)).code == "may-fill", "nobody knows when it was recorded"
+    both = found(Segment(2, 4, recorded_ms=500), Segment(6, 10, recorded_ms=499))
+    assert (both.code, both.from_seq, both.holes) == ("gap", 4, 1), "the other one may be filled"
 
 
 @pytest.mark.parametrize(("age_ms", "code"), [(40_001, "may-fill"), (70_000, "may-fill"), (70_001, "gap")])
@@ -106,9 +105,7 @@ def test_a_hole_may_be_filled_by_what_a_server_has_recorded_since_its_flush() ->
 
 
 def test_several_holes_are_counted_and_repaired_together() -> None:
-    holed = (Segment(2, 4, 1_200, 1_400, 499), Segment(6, 10, 1_600, 2_000, 499))
-    finding = stream_finding(HEAD, decide(*holed))
-    assert finding is not None
+    finding = found(Segment(2, 4, 1_200, 1_400, 499), Segment(6, 10, 1_600, 2_000, 499))
     assert (finding.from_seq, finding.to_seq, finding.holes, finding.repair_to_ms) == (0, 2, 2, 1_600)
     assert finding.written_from_ms == HEAD.first_ms
 

@@ -12,7 +12,7 @@ import pytest
 from status_tool.clients.config import Settings, ZooKeeperEndpoint
 from status_tool.clients.sitefiles import SiteConfig
 from status_tool.errors import StatusFileError, UsageError
-from status_tool.report.progress import LineProgress
+from status_tool.report.progress import Lines, Progress
 from status_tool.rules.queue_proofs import left_bytes
 from status_tool.runs import plan
 from status_tool.runs.check import Check
@@ -34,7 +34,10 @@ def test_files_are_those_of_the_file() -> None:
     fresh = replace(FILE, half="hbase", cut_ms=9_000)
     merged = with_files_of(fresh, file)
     assert (merged.half, merged.cut_ms, merged.hdfs_paths, merged.hdfs_absent) == (
-        *("both", 9_000, ("/data",), ("/gone",)),
+        "both",
+        9_000,
+        ("/data",),
+        ("/gone",),
     )
     [told] = merged.notices
     assert told.startswith("HDFS: following: files are compared as FILE of 1970-01-01T00:00:02")
@@ -100,11 +103,11 @@ def found(behind: int) -> Outcome:
 def test_a_line_only_where_something_has_changed() -> None:
     """And bytes that were shipped, of as many as were left at most."""
     stream = io.StringIO()
-    with LineProgress(stream, announces=False) as progress, ExitStack() as stack:
+    with Progress(Lines(stream, announces=False)) as progress, ExitStack() as stack:
         shown = ShownRounds(progress, stack)
         for left in (2_000, 2_000, 500):
             shown.round(found(behind=1), left)
-        (shipped,) = progress._phases  # type: ignore[attr-defined]
+        (shipped,) = progress.phases
         assert (shipped.done, shipped.total) == (1_500, 2_000)
         shown.round(found(behind=0), None)
     lines = stream.getvalue().splitlines()

@@ -41,12 +41,8 @@ ONE, TWO = bytes(range(1, 17)), bytes([*range(0xF1, 0x100), 0])
 TOKEN = b"0123456789abcdef"
 NOW = 1_700_000_100_000
 STREAM = {
-    "kind": "stream",
-    "table": "ns:t",
-    "region": REGION,
-    "origin": ORIGIN,
-    "start_key": b"\0\1",
-    "end_key": b"\xff",
+    **{"kind": "stream", "table": "ns:t", "region": REGION, "origin": ORIGIN},
+    **{"start_key": b"\0\1", "end_key": b"\xff"},
 }
 APPLIED = {"table": "ns:t", "region": OTHER, "origin": ORIGIN}
 
@@ -73,7 +69,6 @@ def stream_via(base: int, family: str | None) -> int:
 
 
 def of(table: Mapping[bytes, Cells], letter: str) -> list[tuple[bytes, Cells]]:
-    """The rows of a kind."""
     return [row for row in table.items() if row[0].startswith(letter.encode())]
 
 
@@ -144,7 +139,6 @@ def test_content(table: dict[bytes, Cells]) -> None:
 
 
 def test_table_events(table: dict[bytes, Cells]) -> None:
-    """All of them."""
     passed = "00000000-0000-0001-0000-000000000002,00000000-0000-0003-0000-000000000004"
     births = {"arrived_ms": 1000, "born_ms": 900, "first_born_ms": 900}
     changes = {"dropped_ms": {"f": 2005}, "raised_ms": {"g": 2005}, "skipped_ms": 2005, "tagged_ms": 30_000}
@@ -161,14 +155,8 @@ def test_servers(table: dict[bytes, Cells]) -> None:
         "role": "w", "flush_ms": 2000, "echoed": True, "read_ms": 2001, "final_ms": 2000, "gone_ms": None,
     }  # fmt: skip
     assert detail == {
-        "failed_writes": 1,
-        "pending": 3,
-        "errors": 1,
-        "last_error_ms": NOW - 5,
-        "clock_back_ms": NOW - 4,
-        "clock_low_ms": NOW - 5,
-        "sink_hook": False,
-        "peers": {"1": [77, 2, 2, NOW]},
+        **{"failed_writes": 1, "pending": 3, "errors": 1, "last_error_ms": NOW - 5, "sink_hook": False},
+        **{"clock_back_ms": NOW - 4, "clock_low_ms": NOW - 5, "peers": {"1": [77, 2, 2, NOW]}},
         "settings": {
             "hbase.hlog.split.skip.errors": "true",
             "hbase.coprocessor.wal.classes": "com.x.Wal, com.x.Other",

@@ -81,7 +81,6 @@ def test_a_graph_with_too_many_paths_is_refused() -> None:
 
 
 def test_loops() -> None:
-    """Each once."""
     assert len(loops_of(hops_of(graph("ab bc ca ba")))) == 2
     assert loops_of(hops_of(graph("ab bc"))) == []
 

@@ -30,12 +30,13 @@ from status_tool.gather.hdfs_side import files_endpoint, identity_of
 from status_tool.gather.snapshot import FileOptions, Request, snapshot
 from status_tool.rules.sides import same_hdfs
 from status_tool.runs.write import write_side
-from status_tool.sources.hdfs_files import HdfsSource, Part, content_crc
+from status_tool.sources.hdfs_files import HdfsSource, Part, content_crc, endpoint_of
 from status_tool.sources.interface import Source
 from status_tool.status_file.reader import open_status
 from status_tool.vocabulary.names import journal_path
 from status_tool.vocabulary.selection import Exclusions
 from tests.fake_hdfs_reader import ALGORITHM
+from tests.http_server import ended, serve, url_of
 from tests.lab.config import write_site
 from tests.lab.waiting import wait_until
 from tests.pair import REPOSITORY
@@ -464,6 +465,27 @@ def test_no_rpc_address(tmp_path: Path, site: list[str], capsys: pytest.CaptureF
     assert "leave one of them out" in refusal(capsys, *site, "--webhdfs", "http://127.0.0.1:1")
     write_site(tmp_path / "conf" / "core-site.xml", {"dfs.namenode.http-address": "127.0.0.1:1"})
     assert "--hdfs-client native needs the NameNodes' RPC addresses" in refusal(capsys, *site)
+
+
+def test_it_needs_no_jmx(
+    fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The line of a run over WebHDFS names it, where a proxy before the NameNode fails for /jmx."""
+    put(fake, "data/f", "x")
+    monkeypatch.setattr(hdfs_side, "endpoint_of", endpoint_of)
+    proxy = serve(lambda _: (502, {}, b"bad gateway"))
+    with ended(proxy):
+        address = url_of(proxy).removeprefix("http://")
+        conf, paths = tmp_path / "conf", tmp_path / "paths"
+        write_site(conf / "core-site.xml", {"fs.defaultFS": "hdfs://fake:8020", "dfs.namenode.http-address": address})
+        paths.write_text("/data\n")
+        write = ("-m", "-o", str(tmp_path / "status"), "-f", str(paths), "--conf-dir", str(conf))
+        line = refusal(capsys, *write)
+        assert f"is active (HTTP status 502 for http://{address}/jmx), and" in line
+        assert line.endswith("; --only hdfs --hdfs-client native needs no /jmx")
+        assert main(["run", *write, "--only", "hdfs", "--hdfs-client", "native"]) == 0
+    with open_status(tmp_path / "status") as file:
+        assert (file.counts["file"], file.header.hdfs_pool_id) == (1, "BP-hdfs")
 
 
 def test_the_user(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:

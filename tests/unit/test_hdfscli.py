@@ -225,7 +225,7 @@ def test_a_bean(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     for server.status in (302, 401, 403, 404):
         assert client.bean("x") is None
     for server.status in (429, 500, 502, 503):
-        with pytest.raises(Failover, match=f"HTTP status {server.status} for /jmx"):
+        with pytest.raises(Failover, match=f"HTTP status {server.status} for {server.url}/jmx"):
             client.bean("x")
     with pytest.raises(Failover):
         client_of("http://127.0.0.1:1", "me", 2, (1, 1)).bean("x")

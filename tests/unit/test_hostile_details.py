@@ -20,7 +20,7 @@ from tests.unit.test_evidence_reference import HBASE, MASTER, OURS, SLAVE, THEIR
 NAMES = st.sampled_from(
     [
         *("id", "peer", "wals", "server", "dead_servers", "holder", "live", "left", "started_ms", "position"),
-        *("families", "f", "scope", "durability", "errors", "cluster_id", "cluster_key", "enabled"),
+        *("families", "f", "scope", "durability", "errors", "clock_back_ms", "cluster_id", "cluster_key", "enabled"),
         *("table_cfs", "namespaces", "ns:t", "exclude_table_cfs", "exclude_namespaces", "replicate_all"),
         *("created_ms", "modified_ms", "consistent", "unsplit", "hfile_refs", "files", "since_ms"),
         *("endpoint", "entry_filters", "drops_loads", "1"),
@@ -124,6 +124,29 @@ def test_families_whose_names_are_no_utf_8_cannot_be_told_apart(name: str) -> No
     outcome = verify_rows(ours, [*changed(THEIRS, "table", detail=emptied), *theirs], MASTER, SLAVE, HBASE)
     assert outcome.verdict is Verdict.UNVERIFIABLE
     assert {problem.code for problem in outcome.problems} == {"descriptor-unreadable", "emptied"}
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        *(
+            {name: value}
+            for name in ("skipped_ms", "tagged_ms", "altered_ms", "opened_ms")
+            for value in ("x", True, [1])
+        ),
+        *({"raised_ms": value} for value in ("x", [1], {"f": "x"}, {"f": True})),
+    ],
+)
+def test_events_of_the_master_that_nobody_can_read_are_unverifiable(events: dict[str, Any]) -> None:
+    """They would pass for none."""
+    ours = changed(OURS, "table", detail=json.dumps({**DESCRIPTOR, **events}))
+    outcome = verify_rows(ours, THEIRS, MASTER, SLAVE, HBASE)
+    assert (outcome.verdict, [one.code for one in outcome.problems]) == (
+        Verdict.UNVERIFIABLE,
+        ["descriptor-unreadable"],
+    )
+    unknown = changed(OURS, "table", detail=json.dumps({**DESCRIPTOR, **dict.fromkeys(events)}))
+    assert verify_rows(unknown, THEIRS, MASTER, SLAVE, HBASE).verdict is Verdict.COMPLETE
 
 
 @pytest.mark.parametrize(

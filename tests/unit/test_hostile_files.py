@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from status_tool.errors import StatusFileError
 from status_tool.status_file.footer import DIGEST_KEY, HEADER_KEY, NO_DIGEST, encode_header
 from status_tool.status_file.reader import open_status
-from tests.unit.test_status_file import FILE, HEADER, SERVER, STREAM, write
+from tests.status_files import FILE, HEADER, SERVER, STREAM, write
 
 Edit = tuple[str, int, int, bytes]
 EDITS: st.SearchStrategy[Edit] = st.tuples(
@@ -27,7 +27,6 @@ LEGACY = b'{"shutdownTime": 5, "hdfsState": {"/a": "MD5:00ff"}, "hBaseState": {"
 
 
 def edited(data: bytes, edit: Edit) -> bytes:
-    """The bytes after one edit."""
     kind, place, length, extra = edit
     at = place % (len(data) + 1)
     part = data[at : at + length]
@@ -56,13 +55,11 @@ def content(path: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def sealed(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A status file's bytes."""
     return write(tmp_path_factory.mktemp("sealed") / "f", STREAM, FILE, SERVER).read_bytes()
 
 
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the edited bytes go."""
     return tmp_path_factory.mktemp("edited") / "f"
 
 
@@ -98,9 +95,7 @@ TYPES = st.recursive(
 
 @settings(max_examples=30)
 @given(columns=st.dictionaries(COLUMNS, TYPES, min_size=1), counted=st.integers(0, 3))
-def test_parquet_that_poses_as_a_status_file_is_refused(
-    target: Path, columns: dict[str, pa.DataType], counted: int
-) -> None:
+def test_parquet_posing_as_status_file_is_refused(target: Path, columns: dict[str, pa.DataType], counted: int) -> None:
     """Our header in a foreign file: its columns give it away."""
     header = encode_header(HEADER, {"file": counted})
     schema = pa.schema(list(columns.items())).with_metadata({HEADER_KEY: header, DIGEST_KEY: NO_DIGEST})

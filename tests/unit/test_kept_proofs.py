@@ -116,9 +116,7 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> Stored:
     return table
 
 
-def test_what_is_recorded_later_counts_whatever_the_hosts_clocks_show(
-    stored: Stored, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_recorded_later_counts_whatever_clocks_show(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
     state = StateTable(ThriftEndpoint("localhost", 9090), "replicationstate")
     for moment, until_ms in ((9_000, 1), (5_000, 2), (9_001, None), (1, 4)):
         monkeypatch.setattr(state_table, "now_ms", lambda moment=moment: moment)

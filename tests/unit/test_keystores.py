@@ -47,7 +47,6 @@ def credential(provider: str, alias: str) -> None:
 
 
 def write(file: Path, values: Mapping[str, object]) -> None:
-    """A site file."""
     properties = (f"<property><name>{key}</name><value>{value}</value></property>" for key, value in values.items())
     file.write_text(f"<configuration>{''.join(properties)}</configuration>")
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from status_tool.cli.losing import lost_check, lost_document, lost_lines
+from status_tool.cli.lost import lost_document, lost_lines
 from status_tool.runs.losses import LostData, _lost_table
 from status_tool.vocabulary.outcome import Group, HBaseOutcome, NotReplicated, Outcome, Problem
-from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Evidence, Status, Verdict
 
 
@@ -38,12 +36,6 @@ def test_regions_whose_rows_differ_are_counted() -> None:
     """By rows a loss need not show in any stream."""
     found = _lost_table([], {Status.COMPLETE: 2, Status.DIFFERS: 1, Status.GAP: 1}, None)
     assert (found.regions, found.of_regions) == (2, 4)
-
-
-def test_a_word_that_lost_is_given_is_not_recorded_on_the_slave() -> None:
-    """Whoever asks what was lost since a time has accepted nothing for the checks to come."""
-    nobody: Any = None
-    assert not lost_check(nobody, Scope(), None, {}).records_words
 
 
 def test_nothing_is_lost_of_what_was_asked() -> None:

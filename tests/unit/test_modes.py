@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -45,38 +46,15 @@ FLAGS = (
     *("debug", "require_signature", "as_json", "explain", "resume", "strict_extra", "ignore_later_writes", "drained"),
     *("all_files", "quiet", "verbose", "deep", "rows"),
 )
-
-VALUES: dict[str, list[str]] = {
-    **{flag: [] for flag in FLAGS},
-    "sign_key": ["key"],
-    "cacert": ["authorities.pem"],
-    "cert": ["own.pem"],
-    "principal": ["me"],
-    "keytab": ["keys"],
-    "mode": ["640"],
-    "sample": ["off"],
-    "only": ["hbase"],
-    "debug_dir": ["dumps"],
-    "paths": ["paths"],
-    "report": ["r.html"],
-    "metrics": ["m.prom"],
-    "master_conf": ["conf"],
-    "conf_dir": ["conf"],
-    "shutdown": ["1700000000000"],
-    "since": ["1700000000000"],
-    "wait": ["7"],
-    "rate": ["3"],
-    "hdfs_client": ["native"],
-    "max_problems": ["5"],
-    "map_path": ["/a=/b"],
-    "layout": ["1024"],
-    "spark_conf": ["k=v"],
-    "webhdfs": ["http://h:1"],
-    "master_thrift": ["h:1"],
-    "thrift": ["h:1"],
-    "zookeeper": ["h:1/z"],
-    "master_zookeeper": ["h:2/z"],
+VALUES = {
+    **{"sign_key": "key", "cacert": "authorities.pem", "cert": "own.pem", "principal": "me", "keytab": "keys"},
+    **{"mode": "640", "sample": "off", "only": "hbase", "debug_dir": "dumps", "paths": "paths", "report": "r.html"},
+    **{"metrics": "m.prom", "shutdown": "1700000000000", "since": "1700000000000", "wait": "7", "rate": "3"},
+    **{"hdfs_client": "native", "max_problems": "5", "map_path": "/a=/b", "layout": "1024", "spark_conf": "k=v"},
+    **{"webhdfs": "http://h:1", "thrift": "h:1", "master_thrift": "h:1", "conf_dir": "conf", "master_conf": "conf"},
+    **{"zookeeper": "h:1/z", "master_zookeeper": "h:2/z"},
 }
+"""What options with a value are given; others `x`."""
 COMPANIONS = {"debug_dir": ["-d"], "mode": ["-d"], "require_signature": ["--sign-key", "key"]}
 WITH_ROWS = ["--rows", "--master-conf", "conf"]
 
@@ -117,14 +95,12 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr("status_tool.cli.options.use", lambda *whose: tickets.append(whose))
     monkeypatch.setattr("status_tool.cli.run.file_mode", lambda one: modes.append(one))
     monkeypatch.setattr("status_tool.cli.run.show_as", lambda **wanted: shown.append(wanted))
-    monkeypatch.setattr(
-        "status_tool.clients.config.SiteConfig.__repr__", lambda self: repr(self._values), raising=False
-    )
+    monkeypatch.setattr("status_tool.clients.config.SiteConfig.__repr__", lambda one: repr(one._values), raising=False)
     return calls
 
 
 def arguments(name: str) -> list[str]:
-    return [OPTIONS[name].flag, *VALUES.get(name, ["x"])]
+    return [OPTIONS[name].flag, *([] if name in FLAGS else [VALUES.get(name, "x")])]
 
 
 def message(begun: list[str], mode: Mode, more: list[str]) -> str:
@@ -283,30 +259,19 @@ def test_a_path_of_f_of_which_file_has_nothing(tmp_path: Path, path: str, column
 @pytest.mark.parametrize(
     ("roots", "is_used"),
     [
-        (("/data/a",), True),
-        (("/other", "/data"), True),
-        (("/",), True),
-        (("/data/a/b",), True),
-        (("/data/?",), True),
-        (("/*/a/c",), True),
-        ((), True),
-        (("/database",), False),
-        (("/data/b",), False),
-        (("/data/??",), False),
+        *((root, True) for root in ("/data/a", "/other /data", "/", "/data/a/b", "/data/?", "/*/a/c", "")),
+        *((root, False) for root in ("/database", "/data/b", "/data/??")),
     ],
 )
-def test_a_tree_of_map_path_of_which_file_checks_nothing(roots: tuple[str, ...], is_used: bool) -> None:
+def test_a_tree_of_map_path_of_which_file_checks_nothing(roots: str, is_used: bool) -> None:
     """By a wrong name the tree that was meant was compared with the slave's own of its path, and complete by that."""
-    header = Header("master", "m", 5, 5, half="hdfs", hdfs_paths=roots)
-    moved = Scope(check_hbase=False, path_map=PathMap.parse(["/data/a=/copy"]))
-    given = GivenOption("--map-path", "hdfs", needs_streams=False)
-    for asked in ((), (given,)):
-        check = Check(Path("f"), moved, given=asked)
-        if is_used or not asked:
-            assert header_in_scope(header, check) == header
-        else:
-            with pytest.raises(UsageError, match=r"--map-path /data/a=…: FILE checks nothing there, but"):
-                header_in_scope(header, check)
+    header = Header("master", "m", 5, 5, half="hdfs", hdfs_paths=tuple(roots.split()))
+    moved = Check(Path("f"), Scope(check_hbase=False, path_map=PathMap.parse(["/data/a=/copy"])))
+    assert header_in_scope(header, moved) == header, "not by an option of this run"
+    given = replace(moved, given=(GivenOption("--map-path", "hdfs", needs_streams=False),))
+    words = r"--map-path /data/a=…: FILE checks nothing there, but"
+    with nullcontext() if is_used else pytest.raises(UsageError, match=words):
+        assert header_in_scope(header, given) == header
 
 
 def test_a_file_without_the_half(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -319,16 +284,9 @@ def test_a_file_of_the_original(tmp_path: Path, capsys: pytest.CaptureFixture[st
     """It names neither tables nor streams."""
     legacy = tmp_path / "f.json"
     legacy.write_text('{"shutdownTime": 0, "hdfsState": {}, "hBaseState": {"r": 5}}')
-    for option in (
-        ["--table", "t"],
-        ["--namespace", "n"],
-        ["--peer", "1"],
-        ["--since", "1700000000000"],
-        ["--accept-drift", "t"],
-        ["--deep"],
-        ["--rows", "--master-conf", "."],
-    ):
-        assert "FILE of the original tool" in refused(capsys, "-i", str(legacy), *option)
+    options = ("--table t", "--namespace n", "--peer 1", "--since 1700000000000", "--accept-drift t", "--deep")
+    for option in (*options, "--rows --master-conf ."):
+        assert "FILE of the original tool" in refused(capsys, "-i", str(legacy), *option.split())
 
 
 def test_s_later_than_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import promql_parser
@@ -19,7 +19,8 @@ from prometheus_client.samples import Sample
 
 from status_tool.report.metrics import (
     Before,
-    MetricsReporter,
+    check_metrics,
+    failure_metrics,
     names_of,
     point_metrics,
     published_metrics,
@@ -40,13 +41,11 @@ FULL = replace(
 
 def written() -> str:
     """The textfile of a run in which there is something to say of everything."""
-    return printed(
-        MetricsReporter(1_700_000_100_000, 12.5, Before(names_of(FULL), 1_699_999_999.0, 0, 0), POINTS), FULL
-    )
+    last = Before(names_of(FULL), 1_699_999_999.0, 0, 0)
+    return "".join(check_metrics(FULL, 1_700_000_100_000, 12.5, last, POINTS))
 
 
 def parsed(text: str) -> list[Sample]:
-    """By the textfile format."""
     families = text_string_to_metric_families(text)
     return [sample for family in families for sample in family.samples]
 
@@ -56,7 +55,7 @@ def others() -> list[str]:
     point = point_metrics({"master": "m", "slave": "s"}, POINTS, 1)
     published = published_metrics(True, 1_700_000_000_000, 10_000, 1.0)
     held = queue_metrics("m", 1_700_000_000_000, [HELD, {**HELD, "id": "2", "left_bytes": None, "oldest_ms": None}])
-    return ["\n".join(lines) + "\n" for lines in (point, published, held)]
+    return list(map("".join, (point, published, held)))
 
 
 def series() -> dict[str, set[str]]:
@@ -68,13 +67,10 @@ def series() -> dict[str, set[str]]:
 
 
 def failure() -> str:
-    """The textfile after an error."""
-    stream = io.StringIO()
-    MetricsReporter(1, 0.5, Before({"master": "m", "slave": "s", "peer": "1"}, 7.0)).write_failure(stream)
-    return stream.getvalue()
+    return "".join(failure_metrics(Before({"master": "m", "slave": "s", "peer": "1"}, 7.0), 1, 0.5))
 
 
-@pytest.mark.parametrize("text", [written(), failure(), printed(MetricsReporter(1, 1.0), hostile(HOSTILE))])
+@pytest.mark.parametrize("text", [written(), failure(), "".join(check_metrics(hostile(HOSTILE), 1, 1.0))])
 def test_both_formats(text: str) -> None:
     """It is a textfile and OpenMetrics, each series with the three labels."""
     samples = parsed(text)
@@ -92,18 +88,25 @@ def test_other_textfiles_are_both_formats_too(text: str) -> None:
     assert [s for family in openmetrics(text) for s in family.samples]  # type: ignore[no-untyped-call]
 
 
+def alerts() -> list[dict[str, Any]]:
+    """All rules, which are one group."""
+    (group,) = yaml.safe_load((MONITORING / "alerts.yml").read_text())["groups"]
+    return list(group["rules"])
+
+
+def rules() -> dict[str, str]:
+    return {rule["alert"]: rule["expr"] for rule in alerts()}
+
+
 def expressions() -> Iterator[tuple[str, str]]:
     """Name and PromQL of every rule and panel; Grafana's variables become text."""
-    for group in yaml.safe_load((MONITORING / "alerts.yml").read_text())["groups"]:
-        for rule in group["rules"]:
-            yield rule["alert"], rule["expr"]
+    yield from rules().items()
     for panel in dashboard()["panels"]:
         for target in panel["targets"]:
             yield panel["title"], target["expr"]
 
 
 def dashboard() -> dict[str, Any]:
-    """The Grafana dashboard."""
     document: dict[str, Any] = json.loads((MONITORING / "dashboard.json").read_text())
     return document
 
@@ -122,19 +125,12 @@ def test_expressions(name: str, expression: str) -> None:
 
 def test_what_alerts_say() -> None:
     """Each has a summary and what to do; its labels are those of its series."""
-    (group,) = yaml.safe_load((MONITORING / "alerts.yml").read_text())["groups"]
     known = series()
-    for rule in group["rules"]:
+    for rule in alerts():
         assert rule["labels"]["severity"] in ("warning", "critical")
         assert set(rule["annotations"]) == {"summary", "description"}
         metric, *_ = re.findall(r"status_tool_\w+", rule["expr"])
         assert set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"])) <= known[metric]
-
-
-def rules() -> dict[str, str]:
-    """The expression of each alert."""
-    (group,) = yaml.safe_load((MONITORING / "alerts.yml").read_text())["groups"]
-    return {rule["alert"]: rule["expr"] for rule in group["rules"]}
 
 
 def test_no_verdict_and_no_silence_is_without_an_alert() -> None:
@@ -159,8 +155,8 @@ def test_no_verdict_and_no_silence_is_without_an_alert() -> None:
 def test_a_watch_that_has_asked_for_a_point_in_vain_says_so() -> None:
     """Else no series of its would tell that there is none."""
     asked = "status_tool_recovery_point_asked_timestamp_seconds"
-    assert asked in printed(MetricsReporter(1, 1.0, points={"": None, "a": 5}), OUTCOME)
-    assert asked not in printed(MetricsReporter(1, 1.0), OUTCOME)
+    assert asked in printed(check_metrics, points={"": None, "a": 5})
+    assert asked not in printed(check_metrics)
 
 
 def test_the_page_names_every_series() -> None:
@@ -190,12 +186,8 @@ def test_a_panel_is_red_for_what_it_says() -> None:
 def test_panels_do_not_overlap() -> None:
     """Nor share an id."""
     places = [panel["gridPos"] for panel in dashboard()["panels"]]
-    cells = [
-        (column, row)
-        for place in places
-        for column in range(place["x"], place["x"] + place["w"])
-        for row in range(place["y"], place["y"] + place["h"])
-    ]
+    spans = ((range(one["x"], one["x"] + one["w"]), range(one["y"], one["y"] + one["h"])) for one in places)
+    cells = [cell for columns, rows in spans for cell in product(columns, rows)]
     assert len(set(cells)) == len(cells)
     assert max(column for column, _ in cells) < 24
     assert len({panel["id"] for panel in dashboard()["panels"]}) == len(places)

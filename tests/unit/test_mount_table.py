@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from status_tool.cli.main import main
-from status_tool.clients.config import HdfsClient, Settings
+from status_tool.clients.config import SPOOL_DIR_KEY, HdfsClient, Settings
 from status_tool.clients.hdfs_native import RpcEndpoint
 from status_tool.clients.mount_table import mount_table, mounts_below, seen_at, view_name
 from status_tool.clients.sitefiles import SiteConfig
@@ -75,6 +75,10 @@ def test_where_a_view_shows_a_folder() -> None:
     assert Settings(SiteConfig({})).hbase_folders == ()
     folders = Settings(SiteConfig(SITE | {"hbase.wal.dir": "hdfs://one/d/wals"})).hbase_folders
     assert folders[:2] == ("/data/apps/hbase", "/data/wals/WALs")
+    (spools,) = Settings(SiteConfig(SITE | {SPOOL_DIR_KEY: "hdfs://one/d/spool"})).spool_globs
+    assert spools.startswith("/data/spool/????????-")
+    above = Settings(SiteConfig(SITE | {SPOOL_DIR_KEY: "hdfs://one/"}))
+    assert above.spool_globs == (), "/data leads into that folder, and to no spool"
 
 
 @pytest.mark.parametrize("root", [{}, {"hbase.rootdir": "/disk"}])

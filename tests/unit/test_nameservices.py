@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import glob
 import itertools
 import json
+import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,10 +17,11 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from status_tool.cli.main import main
-from status_tool.clients.config import Settings
+from status_tool.clients.config import SPOOL_DIR_KEY, Settings
 from status_tool.clients.nameservices import namenode_urls, rpc_filesystem, rpc_properties
 from status_tool.clients.sitefiles import SiteConfig
 from status_tool.errors import ConfigurationError
+from status_tool.gather.hdfs_side import exclusions_of
 from status_tool.status_file.reader import open_status
 from tests.http_server import Answer, ended, serve
 from tests.lab.config import write_site
@@ -163,6 +166,35 @@ def test_wals_outside_of_hbases_root_are_left_out(
     site = BOTH_HA | {"dfs.nameservices": "slave,master", "fs.defaultFS": "hdfs://slave", "hbase.wal.dir": folder}
     settings = Settings(SiteConfig(site | {"hbase.rootdir": "hdfs://slave/hbase"}), webhdfs_option=options)
     assert settings.hbase_folders == ("/hbase", *expected)
+
+
+UUID = "????????-????-4???-[89ab]???-????????????"
+
+
+@pytest.mark.parametrize(
+    ("folder", "options", "expected"),
+    [
+        ("", (), ()),
+        ("hdfs://slave/own", (), (f"/own/{UUID}",)),
+        ("/own/", (), (f"/own/{UUID}",)),
+        ("/", (), (f"/{UUID}",)),
+        ("/own[1]", (), (f"/own[[]1]/{UUID}",)),
+        ("hdfs://master/own", (), ()),
+        ("hdfs://master/own", ("http://n:1",), (f"/own/{UUID}",)),
+    ],
+)
+def test_spools_outside_of_hbases_root_are_left_out(
+    folder: str, options: tuple[str, ...], expected: tuple[str, ...]
+) -> None:
+    """They were checked as a user's files, which no slave has. What else is in that folder may be a user's."""
+    site = BOTH_HA | {"dfs.nameservices": "slave,master", "fs.defaultFS": "hdfs://slave", SPOOL_DIR_KEY: folder}
+    settings = Settings(SiteConfig(site | {"hbase.rootdir": "hdfs://slave/hbase"}), webhdfs_option=options)
+    assert settings.spool_globs == expected
+    leave_out = exclusions_of(settings, ()).leave_out
+    for parent in {"/own", "/own[1]", ""}:
+        spool = f"{parent}/{uuid.uuid4()}"
+        assert leave_out(spool) is (f"{glob.escape(parent)}/{UUID}" in expected)
+        assert not any(map(leave_out, (parent, f"{parent}/mine", f"{parent}/sub{spool}", f"{spool}-mine")))
 
 
 def test_hbase_root_elsewhere() -> None:

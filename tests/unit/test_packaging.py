@@ -20,7 +20,7 @@ from packaging.version import Version
 
 from status_tool.cli.main import main
 from status_tool.clients.java import JAR, READER
-from status_tool.spark.cache import CACHE_VARIABLE
+from status_tool.spark.launch import CACHE_VARIABLE
 from status_tool.spark.settings import BELOW, OLDEST
 from tests.pair import REPOSITORY
 
@@ -170,7 +170,6 @@ def test_the_extra_is_locked_apart() -> None:
 
 
 def installed() -> set[str]:
-    """The distributions that are here."""
     return {str(one.metadata["Name"]).lower() for one in distributions()}
 
 

@@ -2,43 +2,50 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from status_tool.cli.main import main
 from status_tool.cli.path_telling import paths_lines
 from status_tool.rules.graph import Edge, Hop, PathState, Reach, Station
 from status_tool.runs.graph_check import PathsFound, _not_covered
-from status_tool.status_file.reader import open_status
-from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.outcome import HBaseOutcome, Outcome
-from status_tool.vocabulary.schema import STATUS_SCHEMA
+from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.verdicts import Evidence, Verdict
 from tests.lab.waiting import wait_until
 from tests.pair import REPOSITORY, Result, tool_environment, tool_here
 from tests.schema import assert_valid
+from tests.status_files import rewritten, rows_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("warm_spark")]
 
 SAMPLES = REPOSITORY / "sample_status"
 IDS = {name: f"00000000-0000-4000-8000-00000000000{number}" for number, name in enumerate(("sun", "earth", "venus"))}
 ORDER = ("sun-master", "earth-slave", "earth-master", "venus-slave")
-STEP_MS = 120_000
+BASE_MS, STEP_MS = 1_795_640_451_954, 120_000
 SITE = """<configuration>
 <property><name>hbase.zookeeper.quorum</name><value>127.0.0.1:1</value></property>
 <property><name>hbase.regionserver.thrift.port</name><value>1</value></property>
 </configuration>"""
+
+
+def detailed(row: Row, **changes: Any) -> Row:
+    """The row, with more in its detail."""
+    return {**row, "detail": json.dumps(json.loads(row["detail"]) | changes)}
+
+
+def of_orders(change: Callable[[Row], Row | None]) -> Callable[[Row], Row | None]:
+    """Change the descriptor of the table orders alone."""
+    return lambda row: change(row) if (row["kind"], row["table"]) == ("table", "orders") else row
 
 
 def recorded(folder: Path, name: str, sample: str, to: str | None = None, **changes: Any) -> Path:
@@ -47,26 +54,18 @@ def recorded(folder: Path, name: str, sample: str, to: str | None = None, **chan
     `to` is where the peer leads; other changes are those of the peer.
     """
     cluster, side = name.split("-")
-    with open_status(SAMPLES / sample / f"{side}.status") as file:
-        late = ORDER.index(name) * STEP_MS
-        base = 1_795_554_051_954 + 86_400_000 + late
-        header = dataclasses.replace(
-            file.header,
-            cluster_id=IDS[cluster],
-            cluster_key=f"zk:2181:/{cluster}",
-            created_ms=base + 2_000,
-            cut_ms=base,
-            barrier_issued_ms=base,
-            read_until_ms=base + 3_000,
-        )
-        rows = [row for batch in file.rows() for row in batch.to_pylist() if row["kind"] != "file"]
-    for row in rows:
+    cut_ms = BASE_MS + ORDER.index(name) * STEP_MS
+
+    def led(row: Row) -> Row | None:
         if row["kind"] == "peer" and to is not None:
-            row["detail"] = json.dumps(json.loads(row["detail"]) | {"cluster_id": IDS[to], "cluster_key": ""} | changes)
-    path = folder / f"{name}.status"
-    with StatusWriter(path, header) as writer:
-        writer.write(pa.Table.from_pylist(rows, schema=STATUS_SCHEMA))
-    return path
+            return detailed(row, **{"cluster_id": IDS[to], "cluster_key": ""} | changes)
+        return row if row["kind"] != "file" else None
+
+    header: dict[str, Any] = {
+        **{"cluster_id": IDS[cluster], "cluster_key": f"zk:2181:/{cluster}", "created_ms": cut_ms + 2_000},
+        **{"cut_ms": cut_ms, "barrier_issued_ms": cut_ms, "read_until_ms": cut_ms + 3_000},
+    }
+    return rewritten(SAMPLES / sample / f"{side}.status", to=folder / f"{name}.status", alter=led, **header)
 
 
 def chain(folder: Path, first: str = "complete", second: str = "complete", **changes: Any) -> dict[str, Path]:
@@ -79,10 +78,13 @@ def chain(folder: Path, first: str = "complete", second: str = "complete", **cha
     }
 
 
+def named(files: dict[str, Path]) -> list[str]:
+    """Options that give each file as its cluster's."""
+    return [f"--cluster={name.split('-')[0]}={path}" for name, path in files.items()]
+
+
 def paths(files: dict[str, Path], *arguments: str) -> Result:
-    """The command, with each file as its cluster's."""
-    given = [f"--cluster={name.split('-')[0]}={path}" for name, path in files.items()]
-    return tool_here("paths", *given, *arguments)
+    return tool_here("paths", *named(files), *arguments)
 
 
 def cell(result: Result, source: str, target: str) -> Any:
@@ -95,10 +97,10 @@ def test_a_signal_leaves_the_older_report(number: signal.Signals, tmp_path: Path
     report, temporary = tmp_path / "r.html", tmp_path / "temporary"
     report.write_text("older")
     temporary.mkdir()
-    given = [f"--cluster={name.split('-')[0]}={path}" for name, path in chain(tmp_path).items()]
+    given = [*named(chain(tmp_path)), f"--report={report}", "--spark-master=local[1]"]
     process = subprocess.Popen(
         # Without Spark it might be over by then.
-        [sys.executable, "-m", "status_tool", "paths", *given, f"--report={report}", "--spark-master=local[1]"],
+        [sys.executable, "-m", "status_tool", "paths", *given],
         env=tool_environment() | {"TMPDIR": str(temporary)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -141,6 +143,12 @@ def test_what_holds_a_path_back(tmp_path: Path, first: str, second: str, verdict
     assert text.endswith("The paths are NOT complete.\n")
     every = " ".join(paths(files, "--from", "sun", "--from", "earth", "--to", "venus").stdout.split())
     assert every.count(f"because of {edge}: see above") == (1 if second == "behind" else 0), "once in a cell"
+    page = tmp_path / "page.html"
+    told = paths(files, "--from", "sun", "--report", str(page)).stdout
+    for answer in (told, json.dumps(result.json), page.read_text()):
+        assert "under Repairs" not in answer, "it has none"
+        assert "the check of this edge alone (run -m, run -i) prints the commands" in " ".join(answer.split())
+    assert "status-tool run -i FILE --only hbase --peer 1" in told
     quiet = paths(files, "-q", "--from", "sun", "--to", "venus").stdout
     assert ("because" in quiet, quiet.endswith("The paths are NOT complete.\n")) == (False, True)
 
@@ -187,13 +195,8 @@ def test_what_complete_does_not_cover_is_told(tmp_path: Path) -> None:
 def test_a_master_that_was_read_before_entries_arrived_proves_no_path(tmp_path: Path) -> None:
     """Each edge is complete; an entry of Sun that came to Earth in between is asked for by none of them."""
     files = chain(tmp_path)
-    with open_status(files["earth-slave"]) as file:
-        rows = pa.Table.from_batches(list(file.rows()))
-        early = dataclasses.replace(file.header, read_until_ms=file.header.created_ms + STEP_MS)
-        unknown = dataclasses.replace(file.header, read_until_ms=None)
-    for header in (early, unknown):
-        with StatusWriter(files["earth-slave"], header) as writer:
-            writer.write(rows)
+    for until_ms in (BASE_MS + 2 * STEP_MS + 2_000, None):
+        rewritten(files["earth-slave"], read_until_ms=until_ms)
         result = paths(files, "--json", "--from", "sun")
         assert cell(result, "sun", "earth")["verdict"] == "complete", result
         found = cell(result, "sun", "venus")
@@ -224,13 +227,8 @@ def test_two_clusters_of_one_id_stop_a_path(tmp_path: Path, monkeypatch: pytest.
 
 def with_a_second_peer(path: Path, **changes: Any) -> None:
     """Peer 2, as peer 1 but for these changes."""
-    with open_status(path) as file:
-        rows = [row for batch in file.rows() for row in batch.to_pylist()]
-        header = file.header
-    (peer,) = (row for row in rows if row["kind"] == "peer")
-    detail = json.loads(peer["detail"]) | {"id": "2"} | changes
-    with StatusWriter(path, header) as writer:
-        writer.write(pa.Table.from_pylist([*rows, peer | {"name": "2", "detail": json.dumps(detail)}], STATUS_SCHEMA))
+    (peer,) = (row for row in rows_of(path) if row["kind"] == "peer")
+    rewritten(path, {**detailed(peer, id="2", **changes), "name": "2"})
 
 
 def test_two_peers_between_two_clusters(tmp_path: Path) -> None:
@@ -246,7 +244,7 @@ def test_two_peers_between_two_clusters(tmp_path: Path) -> None:
     ("left_out", "verdict", "exit_code"),
     [({}, "complete", 0), ({"exclude_table_cfs": {"orders": []}}, "unverifiable", 3)],
 )
-def test_what_a_cluster_that_is_down_may_bring(
+def test_what_a_silent_cluster_may_bring(
     tmp_path: Path, left_out: dict[str, Any], verdict: str, exit_code: int
 ) -> None:
     """Sun replicates to Venus, and to Earth, whose peers are unknown: Earth may bring Venus what Sun does not send."""
@@ -281,20 +279,10 @@ def test_a_loop_in_which_entries_came_back(tmp_path: Path) -> None:
     files = chain(tmp_path)
     files["earth-master"] = recorded(tmp_path, "earth-master", "complete", "sun")
     files["sun-slave"] = tmp_path / "sun-slave.status"
-    files["venus-slave"].rename(files["sun-slave"])
-    del files["venus-slave"]
-    with open_status(files["sun-slave"]) as file:
-        rows = pa.Table.from_batches(list(file.rows()))
-        header = dataclasses.replace(file.header, cluster_id=IDS["sun"], cluster_key="zk:2181:/sun")
-    with StatusWriter(files["sun-slave"], header) as writer:
-        writer.write(rows)
+    rewritten(files.pop("venus-slave"), to=files["sun-slave"], cluster_id=IDS["sun"], cluster_key="zk:2181:/sun")
     assert paths(files).exit_code == 0
-    with open_status(files["sun-master"]) as file:
-        streams = [row for batch in file.rows() for row in batch.to_pylist()]
-        header = file.header
-    next(row for row in streams if row["kind"] == "stream")["via_ids"] = bytes.fromhex(IDS["sun"].replace("-", ""))
-    with StatusWriter(files["sun-master"], header) as writer:
-        writer.write(pa.Table.from_pylist(streams, STATUS_SCHEMA))
+    back = {"via_ids": bytes.fromhex(IDS["sun"].replace("-", ""))}
+    rewritten(files["sun-master"], alter=lambda row: {**row, **back} if row["kind"] == "stream" else row)
     result = paths(files, "--json")
     assert result.exit_code != 0, result
     (loop,) = result.json["loops"]
@@ -359,11 +347,8 @@ def lost_master(tmp_path: Path, samples: Mapping[str, str]) -> dict[str, Path]:
     given = {f"{name}-slave": recorded(tmp_path, f"{name}-slave", sample) for name, sample in samples.items()}
     given["sun"] = lost
     for name in samples:
-        with open_status(given[f"{name}-slave"]) as file:
-            header = dataclasses.replace(file.header, side="master")
-        given[f"{name}-master"] = tmp_path / f"{name}-master.status"
-        with StatusWriter(given[f"{name}-master"], header):
-            pass
+        target = tmp_path / f"{name}-master.status"
+        given[f"{name}-master"] = rewritten(given[f"{name}-slave"], to=target, alter=lambda _: None, side="master")
     return given
 
 
@@ -393,23 +378,11 @@ def test_whom_to_promote_when_a_cluster_is_lost(tmp_path: Path) -> None:
         ({"arrived_ms": 1_000, "born_ms": 500, "dropped_ms": {"f": 90_000}}, "emptied: on the slave the table"),
     ],
 )
-def test_a_cluster_whose_table_was_emptied_is_not_promoted(
-    tmp_path: Path, change: dict[str, Any] | None, words: str
-) -> None:
+def test_who_has_an_emptied_table_is_not_promoted(tmp_path: Path, change: dict[str, Any] | None, words: str) -> None:
     """Its records of what has arrived outlive the rows."""
     given = lost_master(tmp_path, {"earth": "complete"})
     assert "earth has the newest entries of every table" in " ".join(paths(given).stdout.split())
-    with open_status(given["earth-slave"]) as file:
-        rows, header = [row for batch in file.rows() for row in batch.to_pylist()], file.header
-    kept = []
-    for row in rows:
-        if (row["kind"], row["table"]) == ("table", "orders"):
-            if change is None:
-                continue
-            row["detail"] = json.dumps(json.loads(row["detail"]) | change)
-        kept.append(row)
-    with StatusWriter(given["earth-slave"], header) as writer:
-        writer.write(pa.Table.from_pylist(kept, STATUS_SCHEMA))
+    rewritten(given["earth-slave"], alter=of_orders(lambda row: None if change is None else detailed(row, **change)))
     (tables,) = paths(given, "--json").json["lost"].values()
     assert tables["orders"]["earth"]["doubt"].startswith(words)
     assert tables["audit"]["earth"]["doubt"] is None
@@ -443,17 +416,9 @@ def test_long_names_fit_into_80_columns(letters: int, is_table: bool) -> None:
 def test_who_wrote_where(tmp_path: Path) -> None:
     """Another master's puts and deletes are told by its name, those of clients as such."""
     files = chain(tmp_path)
-    with open_status(files["venus-slave"]) as file:
-        rows = [row for batch in file.rows() for row in batch.to_pylist()]
-        header = file.header
     ways = {"": 1_000, IDS["earth"]: 2_000, f"{IDS['sun']},{IDS['earth']}": 3_000, "elsewhere": 500}
-    for row in rows:
-        if (row["kind"], row["table"]) == ("table", "orders"):
-            row["detail"] = json.dumps(
-                json.loads(row["detail"]) | {"written_by": ways, "deleted_by": {IDS["earth"]: 1_500}}
-            )
-    with StatusWriter(files["venus-slave"], header) as writer:
-        writer.write(pa.Table.from_pylist(rows, STATUS_SCHEMA))
+    written = of_orders(lambda row: detailed(row, written_by=ways, deleted_by={IDS["earth"]: 1_500}))
+    rewritten(files["venus-slave"], alter=written)
     result = paths(files, "--json", "--from", "sun", "--from", "earth", "--to", "venus")
     assert_valid(result.json, "paths")
     assert result.json["written"]["venus"]["orders"] == [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -27,7 +28,6 @@ KEY = "z1,z2:2181:/hbase"
 
 
 def peer(name: str, cluster_id: str | None = None, key: str = KEY, **more: Any) -> dict[str, Any]:
-    """A peer's facts."""
     return {"id": name, "cluster_id": cluster_id, "cluster_key": key, "enabled": True, **more}
 
 
@@ -53,7 +53,6 @@ def test_by_cluster_key_where_no_id_was_known() -> None:
     ],
 )
 def test_refusals(peers: list[dict[str, Any]], wanted: str | None, words: str) -> None:
-    """Each says why."""
     with pytest.raises(StatusFileError, match=words):
         choose_peer(peers, HERE, KEY, wanted)
 
@@ -76,10 +75,7 @@ def test_a_peer_that_could_not_be_queried_may_lead_here_as_well(facts: dict[str,
     ]
     replicated = {"t": ("f", "g"), "u": ("f",)}
     assert choose_peer(peers, HERE, KEY, "1", replicated)["id"] == "1"
-    if is_refused:
-        with pytest.raises(StatusFileError, match=r"peer 2 may, too: .*--peer ID"):
-            choose_peer(peers, HERE, KEY, None, replicated)
-    else:
+    with pytest.raises(StatusFileError, match=r"peer 2 may, too: .*--peer ID") if is_refused else nullcontext():
         assert choose_peer(peers, HERE, KEY, None, replicated)["id"] == "1"
 
 
@@ -92,15 +88,10 @@ def test_a_peer_that_could_not_be_queried_may_lead_here_as_well(facts: dict[str,
         ({"cluster_id": None, "key": "z3:2181:/hbase"}, "2", False),
     ],
 )
-def test_of_two_clusters_that_have_one_id_the_address_decides(
-    other: dict[str, Any], wanted: str, is_refused: bool
-) -> None:
+def test_of_two_clusters_of_one_id_the_address_decides(other: dict[str, Any], wanted: str, is_refused: bool) -> None:
     """What the queues of the one have shipped the other may lack."""
     peers = [peer("1", HERE), peer("2", **other)]
-    if is_refused:
-        with pytest.raises(StatusFileError, match="another cluster of this one's id"):
-            choose_peer(peers, HERE, KEY, wanted)
-    else:
+    with pytest.raises(StatusFileError, match="another cluster of this one's id") if is_refused else nullcontext():
         assert choose_peer(peers, HERE, KEY, wanted)["id"] == wanted
     apart = [peer("1", HERE, "z4:2181:/hbase"), peer("2", HERE, "z3:2181:/hbase")]
     assert choose_peer(apart, HERE, KEY, wanted)["id"] == wanted, "by names that this host does not use"
@@ -112,69 +103,44 @@ def test_a_disabled_peer_is_told() -> None:
     assert "disabled" in notice
 
 
-@pytest.mark.parametrize(
-    ("facts", "table", "shipped"),
-    [
-        ({"replicate_all": True}, "t", True),
-        ({"replicate_all": True, "exclude_namespaces": ["ns"]}, "ns:t", False),
-        ({"replicate_all": True, "exclude_table_cfs": {"t": []}}, "t", False),
-        ({"replicate_all": True, "exclude_table_cfs": {"t": ["f"]}}, "t", True),
-        ({"replicate_all": False}, "t", False),
-        ({"replicate_all": False, "namespaces": ["ns"]}, "ns:t", True),
-        ({"replicate_all": False, "table_cfs": {"t": []}}, "t", True),
-        ({"replicate_all": False, "table_cfs": {"t": ["f"]}}, "u", False),
-    ],
-)
-def test_what_a_peer_ships(facts: dict[str, Any], table: str, shipped: bool) -> None:
-    """HBase's ReplicationPeerConfig.needToReplicate."""
-    assert ships(peer("1", **facts), table) is shipped
+ALL = {"f", "g", "gone", ""}
 
 
 @pytest.mark.parametrize(
-    ("facts", "left_out"),
+    ("facts", "shipped", "left_out"),
     [
-        ({"replicate_all": False, "table_cfs": {"t": ["f"]}}, {"t": ("g",)}),
-        ({"replicate_all": False, "table_cfs": {"t": ["f", "g", "h"]}}, {}),
-        ({"replicate_all": False, "table_cfs": {"t": []}}, {}),
-        ({"replicate_all": False, "table_cfs": {"t": ["f"]}, "namespaces": ["default"]}, {}),
-        ({"replicate_all": True, "exclude_table_cfs": {"t": ["f"]}}, {"t": ("f",)}),
-        ({"replicate_all": True, "exclude_table_cfs": {"t": ["local"]}}, {}),
-        ({"replicate_all": True, "exclude_table_cfs": {"t": []}}, {}),
-        ({"replicate_all": True, "table_cfs": {"t": ["f"]}}, {}),
+        ({}, ALL, {}),
+        ({"replicate_all": False}, set(), {}),
+        ({"replicate_all": False, "table_cfs": {"t": ["f"]}}, {"f", ""}, {"t": ("g",)}),
+        ({"replicate_all": False, "table_cfs": {"t": ["f", "gone"]}}, {"f", "gone", ""}, {"t": ("g",)}),
+        ({"replicate_all": False, "table_cfs": {"t": ["f", "g", "h"]}}, {"f", "g", ""}, {}),
+        ({"replicate_all": False, "table_cfs": {"t": []}}, ALL, {}),
+        ({"replicate_all": False, "table_cfs": {"t": ["f"]}, "namespaces": ["default"]}, ALL, {}),
+        ({"replicate_all": False, "table_cfs": {"ns:t": ["f"]}, "namespaces": ["ns"]}, set(), {}),
+        ({"exclude_table_cfs": {"t": ["f"]}}, {"g", "gone", ""}, {"t": ("f",)}),
+        ({"exclude_table_cfs": {"t": ["local"]}}, ALL, {}),
+        ({"exclude_table_cfs": {"t": []}}, set(), {}),
+        ({"exclude_namespaces": ["default"]}, set(), {}),
+        ({"exclude_namespaces": ["ns"], "table_cfs": {"t": ["f"]}}, ALL, {}),
     ],
 )
-def test_family_filters(facts: dict[str, Any], left_out: dict[str, tuple[str, ...]]) -> None:
-    """Only they make holes in a stream expected, and only where they leave out a family that is replicated."""
-    assert withheld(peer("1", **facts), {"t": ["f", "g"]}) == left_out
+def test_what_a_peer_ships(facts: dict[str, Any], shipped: set[str], left_out: dict[str, tuple[str, ...]]) -> None:
+    """HBase's ReplicationPeerConfig.needToReplicate, and by family, also of tables and families that are gone.
 
-
-@pytest.mark.parametrize(
-    ("facts", "shipped"),
-    [
-        ({"replicate_all": False, "table_cfs": {"t": ["f"]}}, {"f", ""}),
-        ({"replicate_all": False, "table_cfs": {"t": ["f", "gone"]}}, {"f", "gone", ""}),
-        ({"replicate_all": False, "table_cfs": {"t": []}}, {"f", "g", "gone", ""}),
-        ({"replicate_all": False, "table_cfs": {"t": ["f"]}, "namespaces": ["default"]}, {"f", "g", "gone", ""}),
-        ({"replicate_all": False, "table_cfs": {"ns:t": ["f"]}}, set()),
-        ({"replicate_all": True, "exclude_table_cfs": {"t": ["f"]}}, {"g", "gone", ""}),
-        ({"replicate_all": True, "exclude_table_cfs": {"t": []}}, set()),
-        ({"replicate_all": True, "exclude_namespaces": ["default"]}, set()),
-        ({"replicate_all": True, "table_cfs": {"t": ["f"]}}, {"f", "g", "gone", ""}),
-    ],
-)
-def test_streams_of_a_family_that_is_not_shipped_are_not_asked(facts: dict[str, Any], shipped: set[str]) -> None:
-    """By the peer's own lists, whether table and family are still there; of a shipped table, no one family's are."""
-    families = family_filter(peer("1", **facts))
-    assert {family for family in ("f", "g", "gone", "") if families.ships("t", family)} == shipped
-    assert families.ships("t", None) == bool(shipped)
+    A stream without a family is of several, and is left out with its table alone. Holes are expected only where a
+    family that is replicated is left out of a table that is not.
+    """
+    one = peer("1", **{"replicate_all": True, **facts})
+    families = family_filter(one)
+    assert {family for family in ALL if families.ships("t", family)} == shipped
+    assert ships(one, "t") is families.ships("t", None) is bool(shipped)
     assert families.ships(None, "g")
+    assert withheld(one, {"t": ["f", "g"]}) == left_out
 
 
 def test_a_family_that_is_not_shipped_is_not_asked() -> None:
     """The slave need not have it, and a table of nothing else is not replicated to it."""
-    ours = [
-        {"table": name, "detail": json.dumps({"families": {"f": {"scope": 1}, "g": {"scope": 1}}})} for name in "tu"
-    ]
+    ours = [{"table": one, "detail": json.dumps({"families": {"f": {"scope": 1}, "g": {"scope": 1}}})} for one in "tu"]
     theirs = [{"table": name, "detail": json.dumps({"families": {"f": {}}, "regions": 1})} for name in "tu"]
     ages = [TableAge(name, 1, 5, 5, False) for name in "tu"]
     header = Header("master", HERE, 9, 9, coverage_ms=1)

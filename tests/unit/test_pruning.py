@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -396,8 +396,8 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Table:
         [{"kind": "queue", "name": None, "detail": json.dumps(summary)}],
         [],
     )
-    monkeypatch.setattr(pruner, "scan", scanned)
-    read_by(monkeypatch, scanned)
+    for module in (pruner, state_table):
+        monkeypatch.setattr(module, "scan", scanned)
     monkeypatch.setattr(pruner, "StateTable", lambda *_: table)
     monkeypatch.setattr(pruner, "ZooKeeper", Zoo)
     monkeypatch.setattr(pruner, "queue_rows", lambda *_: queued)
@@ -468,6 +468,96 @@ def test_what_comes_after_the_head_was_read_stays(here: Table, tmp_path: Path) -
     assert key not in here.store.rows
     here.store.apply([(key, cells(11, s=int64(11)))])
     assert codec.number(here.store.rows[key], b"s") == 11
+
+
+@dataclass
+class Looks:
+    """Reads of a run on a state table in memory, in their order; the same again only after something else."""
+
+    table: Table
+    done: list[str] = field(default_factory=list)
+    after: dict[str, Callable[[], None]] = field(default_factory=dict)
+    """By read: what happens right after it, once."""
+
+    def note(self, what: str) -> None:
+        """Take down a read."""
+        if self.done[-1:] != [what]:
+            self.done.append(what)
+        self.after.pop(what, lambda: None)()
+
+
+@pytest.fixture
+def looks(here: Table, monkeypatch: pytest.MonkeyPatch) -> Looks:
+    """A cluster of which the reads are taken down."""
+    made = Looks(here)
+    queued, peer, live = vars(pruner)["queue_rows"], vars(pruner)["peer_rows"], Zoo.live_servers
+    names = {b"o": "servers", b"h": "heads", b"s": "segments"}
+
+    def scanned(_endpoint: object, _table: str, start: bytes, stop: bytes) -> Iterator[tuple[bytes, Cells]]:
+        rows = here.store.scan(start, stop)
+        made.note(names[start[:1]])
+        return iter(rows)
+
+    def noted(what: str, read: Callable[..., Any]) -> Callable[..., Any]:
+        def reading(*given: Any) -> Any:
+            found = read(*given)
+            made.note(what)
+            return found
+
+        return reading
+
+    monkeypatch.setattr(pruner, "scan", scanned)
+    monkeypatch.setattr(pruner, "queue_rows", noted("queues", queued))
+    monkeypatch.setattr(pruner, "peer_rows", noted("peers", peer))
+    monkeypatch.setattr(Zoo, "live_servers", noted("live", live))
+    return made
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_master_is_read_so_that_each_read_vouches_for_the_next(looks: Looks, tmp_path: Path, dry_run: bool) -> None:
+    """Peers, rows of servers, heads; rows of servers, once more, whose heads are gone by then; queues.
+
+    What has ended by its row has all its heads in the table, and a server without a WAL has none in a queue either.
+    """
+    run(slave_file(tmp_path / "one"), dry_run=dry_run)
+    servers = ["servers", "live"]
+    assert looks.done == [*servers, "peers", *servers, "heads", *servers, "queues"]
+
+
+def test_a_slave_is_read_so_that_each_read_vouches_for_the_next(
+    looks: Looks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FILE says who has ended by its barrier; the slave's own heads come after their servers' rows."""
+    monkeypatch.setattr(Zoo, "id_here", ONE)
+    monkeypatch.setattr(pruner, "peer_rows", lambda _: [])
+    run(master_file(tmp_path / "master"))
+    servers = ["servers", "live"]
+    assert looks.done == [*servers, "segments", *servers, "heads", *servers, "queues"]
+
+
+def test_a_server_that_ends_after_its_row_was_read_keeps_its_heads(looks: Looks, tmp_path: Path) -> None:
+    """Its last ones may come into the table right after the read of those before: then nobody judges by these."""
+    rows, key = looks.table.store.rows, f"o{as_hex(1)}w".encode()
+    ended = rows[key].pop(column(b"z"))
+    looks.after["heads"] = lambda: rows[key].update({column(b"z"): ended})
+    run(slave_file(tmp_path / "one"))
+    assert not [step for step in looks.table.steps if step.startswith(("mark", "delete h"))]
+
+
+@pytest.mark.parametrize("read", ["servers", "queues"])
+def test_what_is_written_into_a_servers_row_after_it_was_read_stays(looks: Looks, tmp_path: Path, read: str) -> None:
+    """As a proof of another run: the row is deleted up to what was judged."""
+    key = f"o{as_hex(1)}w".encode()
+    del looks.table.store.rows[stream_key("h", REGION, 1)]
+
+    def written_on() -> None:
+        looks.table.store.apply([(key, cells(8, d=b"newer"))])
+
+    # The last read of all, which is judged: those before it decide about heads alone.
+    looks.after["heads"] = lambda: looks.after.update({read: written_on})
+    run(slave_file(tmp_path / "two", origins=[2]))
+    assert looks.table.steps == ["delete o1r 7", "delete o1w 7"]
+    assert looks.table.store.rows[key] == cells(8, d=b"newer")
 
 
 def test_a_dry_run_does_nothing(here: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -579,7 +669,7 @@ def test_where_the_peers_are_not_in_zookeeper_nothing_goes(here: Table, tmp_path
 def test_a_table_that_is_pruned_while_it_is_read_is_no_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
     """The marks were read before, so that the heads that went since would be missed by nobody."""
     rows: dict[bytes, Cells] = {b"b": {b"t:i": (b"table", 1), b"t:p": (b"first", 1)}}
-    read_by(monkeypatch, lambda _e, _t, start, stop: iter([r for r in rows.items() if start <= r[0] < stop]))
+    read_by(monkeypatch, rows)
     table = StateTable(ThriftEndpoint("h", 1), "t")
     rows[b"pns:t"] = {b"t:w" + ONE_BYTES: (int64(9), 9)}
     rows[b"d"] = {b"t:p" + MASTER_ID.encode(): (int64(8), 8), b"t:s": (int64(7), 7)}

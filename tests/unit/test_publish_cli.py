@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -13,7 +15,7 @@ import pytest
 from status_tool.cli import publishing
 from status_tool.cli.main import main
 from status_tool.cli.publishing import PublishRound, PublishService, _Publisher
-from status_tool.cli.repeated import RoundParameters
+from status_tool.cli.run import asked_of
 from status_tool.errors import ConfigurationError, ConnectionFailed, StatusFileError
 from status_tool.published.carriers import Carried
 from status_tool.published.layout import Closing, FilePart
@@ -24,11 +26,11 @@ CLOSING = Closing("m", "n", (FilePart("0" * 64, 1_000_000), FilePart("1" * 64, 5
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[RoundParameters, PublishService]]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[dict[str, Any], PublishService]]:
     """What publishing is begun with; it does not begin."""
-    calls: list[tuple[RoundParameters, PublishService]] = []
+    calls: list[tuple[dict[str, Any], PublishService]] = []
 
-    def keep(what: RoundParameters, service: PublishService) -> int:
+    def keep(what: dict[str, Any], service: PublishService) -> int:
         calls.append((what, service))
         return 0
 
@@ -39,13 +41,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[RoundParameters, Publis
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["-m"], "-m does not go with publish"),
-        (["-o", "x"], "-o does not go with publish"),
-        (["--only", "hdfs"], "--only does not go with publish"),
-        (["--explain"], "--explain does not go with publish"),
-        (["-d"], "-d does not go with publish"),
-        (["--drained"], "--drained does not go with publish"),
-        (["--resume"], "--resume does not go with publish"),
+        *(([flag], f"{flag} does not go with publish") for flag in ("-m", "--explain", "-d", "--drained", "--resume")),
+        *(([flag, "hdfs"], f"{flag} does not go with publish") for flag in ("-o", "--only")),
         (["-v"], "-v does not go with publish"),
         (["--report", "r.html"], "--report does not go with -m -o FILE"),
         (["-i", "x"], "-i checks FILE on the slave"),
@@ -67,7 +64,7 @@ def test_what_does_not_go_with_publish(
     assert asked == []
 
 
-def test_the_options_of_run_m_are_obeyed(asked: list[tuple[RoundParameters, PublishService]], tmp_path: Path) -> None:
+def test_the_options_of_run_m_are_obeyed(asked: list[tuple[dict[str, Any], PublishService]], tmp_path: Path) -> None:
     """They reach each round; its own ones the service."""
     key = tmp_path / "key"
     key.write_bytes(bytes(range(64)))
@@ -79,7 +76,7 @@ def test_the_options_of_run_m_are_obeyed(asked: list[tuple[RoundParameters, Publ
     assert main(["publish", *own, *run, "--table", "a"]) == 0
     ((what, service),) = asked
     assert service == PublishService(5.0, 10.0, 3, tmp_path / "m.prom")
-    one = what.asked({**what.check, "output": tmp_path / "out"})
+    one = asked_of({**what, "output": tmp_path / "out"})
     request = one.request()
     assert (request.side, request.wait_s, request.shutdown_ms) == ("master", 7.0, 1_700_000_000_000)
     assert (request.rows, request.sample_s, request.hdfs_paths) == ("doubtful", 2.0, ("/data",))
@@ -87,49 +84,44 @@ def test_the_options_of_run_m_are_obeyed(asked: list[tuple[RoundParameters, Publ
     assert one.key is not None
 
 
-class _Table:
-    name = "replicationstatus"
-
-    def require(self) -> None:
-        """It is there."""
+Made = Callable[..., tuple[_Publisher, list[Any]]]
 
 
-def _publisher(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, service: PublishService, *arguments: str
-) -> tuple[_Publisher, list[Any]]:
-    """A publisher whose rounds write nothing, and what they ask for."""
-    begun: list[tuple[RoundParameters, PublishService]] = []
+@pytest.fixture
+def publisher(
+    asked: list[tuple[dict[str, Any], PublishService]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Made:
+    """Makes a publisher whose rounds write nothing, and what they ask for; `peers` are what ZooKeeper has."""
 
-    def keep(what: RoundParameters, service: PublishService) -> int:
-        begun.append((what, service))
-        return 0
+    def made(service: PublishService, *arguments: str, peers: list[Carried] | None = None) -> tuple[Any, list[Any]]:
+        assert main(["publish", "--files-every", "1", *arguments]) == 0
+        site = SimpleNamespace(thrift=lambda: None, status_table="replicationstatus", zookeeper=lambda: None)
+        requests: list[Any] = []
 
-    monkeypatch.setattr(publishing, "keep_publishing", keep)
-    assert main(["publish", "--files-every", "1", *arguments]) == 0
-    site = SimpleNamespace(thrift=lambda: None, status_table="replicationstatus", zookeeper=lambda: None)
-    requests: list[Any] = []
-    monkeypatch.setattr(publishing, "unasked", lambda *_: None)
+        def write(_settings: Any, request: Any, file: Path, *_: Any) -> None:
+            requests.append(request)
+            file.write_bytes(b"x")
 
-    def write(_settings: Any, request: Any, file: Path, *_: Any) -> None:
-        requests.append(request)
-        file.write_bytes(b"x")
+        one: Any = _Publisher(asked[-1][0], service, tmp_path)
+        one._settings, one._table = site, SimpleNamespace(name="replicationstatus", require=lambda: None)
+        monkeypatch.setattr(publishing, "unasked", lambda *_: None)
+        monkeypatch.setattr(publishing, "write_side", write)
+        monkeypatch.setattr(publishing, "put_file", lambda *_: (CLOSING, 7))
+        monkeypatch.setattr(publishing, "ZooKeeper", _Session)
+        monkeypatch.setattr(publishing, "carried", lambda *_: list(peers or ()))
+        one._turns = SimpleNamespace(take=lambda: None)
+        if peers is None:
+            monkeypatch.setattr(one, "_carried", lambda: ())
+        return one, requests
 
-    monkeypatch.setattr(publishing, "write_side", write)
-    monkeypatch.setattr(publishing, "put_file", lambda *_: (CLOSING, 7))
-    made = _Publisher(begun[0][0], service, tmp_path)
-    made._settings = site  # type: ignore[assignment]
-    made._table = _Table()  # type: ignore[assignment]
-    monkeypatch.setattr(made, "_carried", lambda: ())
-    monkeypatch.setattr(made, "_own_turns", lambda: SimpleNamespace(take=lambda: SimpleNamespace(is_ours=True)))
-    return made, requests
+    return made
 
 
-def test_files_go_with_it_every_so_many_minutes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_files_go_with_it_every_few_minutes(publisher: Made, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The first round has them, then those after so long; samples of rows only if they are asked for."""
-    service = PublishService(30.0, files_every_min=10.0)
     paths = tmp_path / "paths"
     paths.write_text("/data\n")
-    made, requests = _publisher(monkeypatch, tmp_path, service, "-f", str(paths), "--deep")
+    made, requests = publisher(PublishService(30.0, files_every_min=10.0), "-f", str(paths), "--deep")
     now = [1_000.0]
     monkeypatch.setattr("status_tool.cli.publishing.time.monotonic", lambda: now[0])
     for _ in range(4):
@@ -140,28 +132,24 @@ def test_files_go_with_it_every_so_many_minutes(monkeypatch: pytest.MonkeyPatch,
     assert {one.sample_s for one in requests} == {0.0}
 
 
-def test_an_error_ends_a_round_and_not_the_service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_error_ends_its_round_alone(publisher: Made, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """But for a setting that is wrong from the beginning; the metrics say that it is down."""
     metrics = tmp_path / "m.prom"
-    made, _ = _publisher(monkeypatch, tmp_path, PublishService(0.001, rounds=3, metrics=metrics))
+    made, _ = publisher(PublishService(0.001, rounds=3, metrics=metrics))
     errors = iter([ConnectionFailed("no\nThrift"), ConfigurationError("later"), None])
 
     def publish() -> Any:
         if (error := next(errors)) is not None:
             raise error
-        return CLOSING, 7, "", ("a notice",)
+        return PublishRound(closing=CLOSING, sent=7, notices=("a notice",))
 
     monkeypatch.setattr(made, "_publish", publish)
-    states = []
-    lines = []
-    for done in made.rounds():
-        lines.append(done.line)
-        states.append((done.exit_code, "status_tool_publish_up{} 1" in metrics.read_text()))
-    assert states == [(2, False), (2, False), (0, True)]
-    assert "NOT published: no Thrift; took" in lines[0]
-    assert lines[2].endswith("; a notice")
+    told = [(one.exit_code, "status_tool_publish_up{} 1" in metrics.read_text(), one.line) for one in made.rounds()]
+    assert [one[:2] for one in told] == [(2, False), (2, False), (0, True)]
+    assert "NOT published: no Thrift; took" in told[0][2]
+    assert told[2][2].endswith("; a notice")
     assert "status_tool_published_cut_timestamp_seconds{} 5.0" in metrics.read_text()
-    made, _ = _publisher(monkeypatch, tmp_path, PublishService(1.0, metrics=metrics))
+    made, _ = publisher(PublishService(1.0, metrics=metrics))
     errors = iter([ConfigurationError("at once")])
     monkeypatch.setattr(made, "_publish", publish)
     with pytest.raises(ConfigurationError, match="at once"):
@@ -183,21 +171,20 @@ def test_metrics_that_cannot_be_written_are_refused(tmp_path: Path, capsys: pyte
     assert "cannot write" in capsys.readouterr().err
 
 
-def test_a_round_that_fails_is_handed_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_round_that_fails_is_handed_back(publisher: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where that fails as well: the round's own error is told."""
-    made, _ = _publisher(monkeypatch, tmp_path, PublishService(0.001, rounds=2))
+    made, _ = publisher(PublishService(0.001, rounds=2))
     taken = []
 
     class Turns:
-        def take(self) -> Any:
+        def take(self) -> None:
             taken.append("taken")
-            return SimpleNamespace(is_ours=True)
 
         def hand_back(self) -> None:
             taken.append("handed back")
             raise ConnectionFailed("no Thrift")
 
-    monkeypatch.setattr(made, "_own_turns", Turns)
+    made._turns = Turns()  # type: ignore[assignment]
 
     def put(*_: Any) -> Any:
         if len(taken) < 3:
@@ -217,37 +204,24 @@ def test_a_round_that_fails_is_handed_back(monkeypatch: pytest.MonkeyPatch, tmp_
         ([Carried("1", True, True, None), Carried("2", True, False, "it would stop")], "it would stop"),
     ],
 )
-def test_nothing_is_published_that_would_not_travel_or_would_stop_a_peer(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, peers: list[Carried], reason: str
-) -> None:
-    made, _ = _publisher(monkeypatch, tmp_path, PublishService(1.0))
-    monkeypatch.undo()
-    monkeypatch.setattr(publishing, "ZooKeeper", _Session)
-    monkeypatch.setattr(publishing, "carried", lambda *_: peers)
+def test_only_what_travels_and_stops_no_peer_is_published(publisher: Made, peers: list[Carried], reason: str) -> None:
+    made, _ = publisher(PublishService(1.0), peers=peers)
     with pytest.raises(ConfigurationError, match=reason):
         made._carried()
 
 
-def test_a_peer_that_cannot_be_seen_is_told_once_in_a_while(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_peer_that_cannot_be_seen_is_told_once_in_a_while(publisher: Made) -> None:
     """Publishing goes on: the slave may be beyond this host's reach."""
-    made, _ = _publisher(monkeypatch, tmp_path, PublishService(1.0))
-    monkeypatch.undo()
-    monkeypatch.setattr(publishing, "ZooKeeper", _Session)
-    monkeypatch.setattr(publishing, "carried", lambda *_: [Carried("1", True, None, None)])
+    made, _ = publisher(PublishService(1.0), peers=[Carried("1", True, None, None)])
     (told,) = made._carried()
     assert "cannot be seen from here" in told
     assert made._carried() == ()
 
 
-def test_a_peer_that_is_added_meanwhile_is_looked_at_before_the_next_file(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_peer_added_meanwhile_is_looked_at_before_the_next(publisher: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     """If its cluster lacks the table, that file would stop whatever it ships."""
-    made, _ = _publisher(monkeypatch, tmp_path, PublishService(1.0))
-    monkeypatch.undo()
-    monkeypatch.setattr(publishing, "ZooKeeper", _Session)
     known = [Carried("1", True, True, None)]
-    monkeypatch.setattr(publishing, "carried", lambda *_: list(known))
+    made, _ = publisher(PublishService(1.0), peers=known)
     assert made._carried() == ()
     monkeypatch.setattr(_Session, "found", ["1", "2"])
     known.append(Carried("2", True, False, "it would stop"))
@@ -256,21 +230,15 @@ def test_a_peer_that_is_added_meanwhile_is_looked_at_before_the_next_file(
             made._carried()
 
 
-class _Session:
+class _Session(nullcontext[Any]):
     found: ClassVar = ["1"]
     endpoint = None
 
     def __init__(self, *_: Any) -> None:
-        """Nothing is asked."""
+        super().__init__(self)
 
     def peers(self) -> list[str]:
         return self.found
-
-    def __enter__(self) -> _Session:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing is open."""
 
 
 def test_a_round_in_one_line_and_as_json() -> None:
@@ -295,9 +263,7 @@ def test_a_round_in_one_line_and_as_json() -> None:
         (["--published", "--drained"], "--drained does not go with -i FILE"),
     ],
 )
-def test_published_takes_the_place_of_file(
-    arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_published_takes_files_place(arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
     """`-i --published` is `--published`."""
     assert main(["run", *arguments]) == 2
     assert reason in capsys.readouterr().err
@@ -383,19 +349,19 @@ def test_lost_takes_the_words_of_the_runbook(monkeypatch: pytest.MonkeyPatch, tm
         told.append((wait_s, check))
         return 0
 
-    monkeypatch.setattr("status_tool.cli.losing.tell_lost", tell)
+    monkeypatch.setattr("status_tool.cli.lost._tell", tell)
     monkeypatch.setattr("status_tool.cli.lost.take_spark", lambda: None)
     where = ["--slave-conf", str(tmp_path), "--table", "a", "--peer", "2", "--rows"]
     assert main(["lost", *where]) == 0
     assert main(["lost", "--since-recovery-point", *where, "--wait", "3"]) == 0
     assert [wait_s for wait_s, _ in told] == [60.0, 3.0]
-    assert {(check.scope.peer_id, check.scope.tables, check.rows.every) for _, check in told} == {
-        ("2", frozenset("a"), False)
-    }
+    assert {(one.scope.peer_id, one.scope.tables, one.rows.every) for _, one in told} == {("2", frozenset("a"), False)}
+    # Whoever asks what was lost since a time has accepted nothing for the checks to come.
+    assert {check.records_words for _, check in told} == {False}
 
 
 def test_the_metrics_of_a_check_are_not_those_of_a_publisher(
-    asked: list[tuple[RoundParameters, PublishService]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    asked: list[tuple[dict[str, Any], PublishService]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What status-tool.toml sets as `metrics` is the textfile of checks; nor are they those of a recovery point."""
     file = tmp_path / "status-tool.toml"
@@ -411,7 +377,7 @@ def test_the_metrics_of_a_check_are_not_those_of_a_publisher(
         told.append(metrics)
         return 0
 
-    monkeypatch.setattr("status_tool.cli.pointing.tell", tell)
+    monkeypatch.setattr("status_tool.cli.recovery_point.tell_point", tell)
     monkeypatch.setattr("status_tool.cli.recovery_point.take_spark", lambda: None)
     assert main(["recovery-point"]) == 0
     assert main(["recovery-point", "--metrics", "point.prom"]) == 0

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from status_tool.errors import StatusFileError, StatusToolError, UsageError
-from status_tool.explain.advice import _afterwards, advise, anew_option, check_of_copy, todo
+from status_tool.explain.advice import UNDER_REPAIRS, _afterwards, advise, anew_option, check_of_copy
 from status_tool.gather.snapshot import apply_shutdown
 from status_tool.rules.context import build_context
 from status_tool.runs.check import Check
@@ -29,6 +29,7 @@ from status_tool.vocabulary.selection import ChoosingFiles, PathMap
 from status_tool.vocabulary.verdicts import Evidence as Level
 from status_tool.vocabulary.verdicts import Verdict
 from tests.judgement import verify_rows
+from tests.unit.test_answer import holds
 
 MASTER = Header("master", "m", 2_000, 1_000, coverage_ms=100, hdfs_paths=("/data",), notices=("from FILE",))
 SLAVE = Header("slave", "s", 3_000, 3_000, notices=("from the slave",))
@@ -237,6 +238,34 @@ def test_a_narrower_check_asks_for_roots_of_file_that_a_listing_leaves_out(
     assert f"of HDFS only {path} (-f)" in found.answered(Outcome(None, None, (), 0)).limits
 
 
+@pytest.mark.parametrize("offline", [False, True])
+@pytest.mark.parametrize(
+    ("root", "path", "inner", "file"),
+    [
+        ("/data/*/.staging", "/data/x", "/data/x/.staging", "/data/x/.staging/f"),
+        ("/data/*/.staging", "/*/x", "/data/x/.staging", "/data/x/.staging/f"),
+        ("/*/.staging", "/data/*", "/data/.staging", "/data/.staging/f"),
+        ("/data/.staging", "/data/*/x", "/data/.staging/x", "/data/.staging/x/f"),
+        ("/data/*y/.staging", "/data/x*", "/data/*y/.staging", "/data/xy/.staging/f"),
+    ],
+)
+def test_a_narrower_check_asks_for_what_a_glob_of_file_has_in_its_paths(
+    root: str, path: str, inner: str, file: str, offline: bool
+) -> None:
+    """A listing of the path leaves it out, so that each of FILE's files there was missing on a slave that has it."""
+    header = replace(MASTER, hdfs_paths=("/data", root))
+    scope = Scope(check_hbase=False, offline=offline)
+    status: Any = None
+    asked = slave_request(MasterSide(status, header), Check(Path("f"), scope, hdfs_paths=(path,)))
+    assert inner in asked.hdfs_paths
+    found = question(facts(header=header), scope, hdfs_paths=(path,))
+    assert found.master.hdfs_paths == asked.hdfs_paths
+    for choosing in map(ChoosingFiles, (found.files, found.files_of_slave)):
+        assert choosing.path_of(file) == file
+        # What matches FILE's glob alone is no extra file.
+        assert (choosing.path_of("/data/zy/.staging/f") is not None) is holds(path, "/data/zy/.staging/f")
+
+
 @pytest.mark.parametrize(
     ("given", "recorded", "there", "is_complete"),
     [
@@ -260,6 +289,9 @@ def test_a_file_system_of_which_all_is_left_out_proves_nothing(
     outcome = verify_rows([], [], found.master, found.slave, found.scope)
     assert (outcome.verdict is Verdict.COMPLETE) is is_complete
     assert [problem.code for problem in outcome.problems] == ([] if is_complete else ["no-files"])
+    for problem in outcome.problems:
+        assert "--exclude leaves out all of it" in problem.detail
+        assert "correct the -f file, the configured paths or --exclude, and record" in (problem.advice or "")
 
 
 def test_a_peer_that_may_lead_here_is_asked_of_the_tables_in_scope() -> None:
@@ -470,9 +502,17 @@ def test_a_file_from_a_witness_takes_no_rows_and_advice_says_what_does() -> None
         context = build_context([], [], [], master, SLAVE, Scope())
         for code in CODES:
             finding = Finding(code, table="t", written_to_ms=5)
-            for advice in (advise(finding, context), todo(finding, context)):
+            for advice in (advise(finding, context), advise(finding, context, in_words=True)):
                 is_told = "takes no --rows: compare by HashTable and SyncTable, then --forget t" in (advice or "")
                 assert is_told == ("--rows" in (advice or "") and evidence is Level.WITNESSED), code
+
+
+def test_no_repair_is_promised_for_a_table_that_file_does_not_name() -> None:
+    """Commands need its name, so there are none under Repairs."""
+    context = build_context([], [], [], MASTER, SLAVE, Scope())
+    for code in CODES:
+        advice = advise(Finding(code, region="r", written_to_ms=5), context, in_words=True) or ""
+        assert UNDER_REPAIRS not in advice, code
 
 
 def test_a_crash_in_the_shutdown_can_be_accepted() -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self, cast
@@ -44,35 +43,38 @@ from status_tool.vocabulary.schema import Row
 STARTED = 1_700_000_100_000
 DEAD, LIVE = f"host-1.example,16020,{STARTED}", "host-2,16020,1700000000001"
 PEER = {"id": "1", "enabled": True, "created_ms": STARTED - 60_000, "modified_ms": STARTED - 60_000}
-SUMMARY = {"consistent": True, "unsplit": [], "hfile_refs": {"1": {"since_ms": 5, "files": 0}}}
-FIRST: Row = {"kind": "queue", "detail": json.dumps(SUMMARY)}
+SUMMARY: dict[str, Any] = {"consistent": True, "unsplit": [], "hfile_refs": {"1": {"since_ms": 5, "files": 0}}}
 CRASHED = {"server": DEAD, "origin": 7, "role": "w", "live": False, "flush_ms": 5}
 RUNNING = {"server": LIVE, "origin": 8, "role": "w", "live": True}
 
 
 def wal(server: str, number: int = 1, left: int | None = 100) -> dict[str, Any]:
-    """A WAL's facts."""
     return {"name": f"{quote(server)}.{number}", "server": server, "started_ms": number, "left": left}
 
 
 def queue(holder: str, name: str, *wals: dict[str, Any], dead: tuple[str, ...] = ()) -> dict[str, Any]:
-    """A `queue` row."""
     detail = {"peer": name.split("-", 1)[0], "live": True, "dead_servers": list(dead), "wals": list(wals)}
     return {"kind": "queue", "server": holder, "name": name, "detail": json.dumps(detail)}
 
 
+def first(**summary: Any) -> Row:
+    """The `queue` row of all queues."""
+    return {"kind": "queue", "detail": json.dumps(SUMMARY | summary)}
+
+
+FIRST = first()
+
+
 def facts(*queues: dict[str, Any], peer: dict[str, Any] = PEER, **summary: Any) -> QueueFacts:
     """Judge these queues beside the live server's own one."""
-    first = {"kind": "queue", "detail": json.dumps({**SUMMARY, **summary})}
-    own = queue(LIVE, "1", wal(LIVE))
-    return queue_facts([first, own, *queues], [CRASHED, RUNNING], peer)
+    return queue_facts([first(**summary), queue(LIVE, "1", wal(LIVE)), *queues], [CRASHED, RUNNING], peer)
 
 
 def test_nothing_left_settles_a_crashed_origin() -> None:
     """And it is said; the live server's own queue does not matter, nor do queues of other peers."""
     found = facts(queue(LIVE, f"2-{DEAD}", wal(DEAD), dead=(DEAD,)))
     assert (found.drained, dict(found.left), found.strays) == (frozenset({7}), {}, ())
-    assert DEAD in found.notices[0]
+    assert (found.undrained, DEAD in found.notices[0]) == (frozenset(), True)
 
 
 def test_how_much_is_left_to_ship() -> None:
@@ -84,31 +86,38 @@ def test_how_much_is_left_to_ship() -> None:
     assert queue_facts([], [], PEER).left_bytes is None
 
 
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
-        (facts(queue(LIVE, f"1-{DEAD}", wal(DEAD, 1), wal(DEAD, 2), dead=(DEAD,))), "2 WALs with 200 bytes left"),
-        (facts(queue(LIVE, f"1-{DEAD}", wal(DEAD, left=None), dead=(DEAD,))), "at least 0 bytes"),
-        (facts(queue(LIVE, f"1-{DEAD}", dead=(DEAD,))), f"1-{DEAD} on {LIVE}"),
-        (facts(queue(DEAD, "1")), f"1 on {DEAD}"),
-        (facts(queue(LIVE, "1", wal(DEAD))), "1 WAL with"),
-        (facts(queue(LIVE, "1", wal(LIVE), wal(DEAD))), "1 WAL with"),
-        (facts(queue(LIVE, "1", {"name": "odd", "server": None, "started_ms": None, "left": 1})), "left to ship"),
-        (facts(consistent=False), "kept moving"),
-        (facts(unsplit=None), "not known"),
-        (facts(unsplit=[DEAD]), "not split its WALs"),
-        (facts(peer={**PEER, "created_ms": STARTED - 1}), "added, changed"),
-        (facts(peer={**PEER, "modified_ms": STARTED + 1}), "added, changed"),
-        (facts(peer={**PEER, "modified_ms": STARTED - SKEW_MS - REFRESHED_MS}), "added, changed"),
-        (facts(peer={**PEER, "modified_ms": None}), "added, changed"),
-        (facts(peer={**PEER, "endpoint": "x.Y"}), "endpoint"),
-        (facts(peer={**PEER, "entry_filters": "x.Y"}), "filters"),
-    ],
-)
-def test_what_does_not_settle_it(changed: QueueFacts, words: str) -> None:
+UNSETTLED: list[tuple[QueueFacts, str, set[int]]] = [
+    (facts(queue(LIVE, f"1-{DEAD}", wal(DEAD, 1), wal(DEAD, 2), dead=(DEAD,))), "2 WALs with 200 bytes left", {7}),
+    (facts(queue(LIVE, f"1-{DEAD}", wal(DEAD, left=None), dead=(DEAD,))), "at least 0 bytes", {7}),
+    (facts(queue(LIVE, f"1-{DEAD}", dead=(DEAD,))), f"1-{DEAD} on {LIVE}", {7}),
+    (facts(queue(DEAD, "1")), f"1 on {DEAD}", {7}),
+    (facts(queue(LIVE, "1", wal(DEAD))), "1 WAL with", {7}),
+    (facts(queue(LIVE, "1", wal(LIVE), wal(DEAD))), "1 WAL with", {7}),
+    (facts(queue(LIVE, "1", {"name": "odd", "server": None, "started_ms": None, "left": 1})), "left to ship", {7}),
+    (facts(consistent=False), "kept moving", {7}),
+    (facts(unsplit=None), "not known", set()),
+    (facts(unsplit=[DEAD]), "not split its WALs", {7}),
+    (facts(peer={**PEER, "created_ms": STARTED - 1}), "added, changed", set()),
+    (facts(peer={**PEER, "modified_ms": STARTED + 1}), "added, changed", set()),
+    (facts(peer={**PEER, "modified_ms": STARTED - SKEW_MS - REFRESHED_MS}), "added, changed", set()),
+    (facts(peer={**PEER, "modified_ms": None}), "added, changed", set()),
+    (facts(peer={**PEER, "endpoint": "x.Y"}), "endpoint", set()),
+    (facts(peer={**PEER, "entry_filters": "x.Y"}), "filters", set()),
+]
+"""What does not settle it, why, and whose queues are not drained."""
+
+
+@pytest.mark.parametrize(("changed", "words", "_"), UNSETTLED)
+def test_what_does_not_settle_it(changed: QueueFacts, words: str, _: set[int]) -> None:
     """Each rule alone keeps it unsettled, with what is left or why."""
     assert changed.drained == frozenset()
     assert words in changed.left[7]
+
+
+@pytest.mark.parametrize(("found", "_", "undrained"), UNSETTLED)
+def test_what_a_later_look_may_settle(found: QueueFacts, _: str, undrained: set[int]) -> None:
+    """Only that makes a new FILE worth while; FILE itself never learns of it (issue 12, D.9)."""
+    assert {*found.undrained} == undrained
 
 
 def test_a_change_that_all_servers_had_taken_up_before_it_started_settles_it() -> None:
@@ -122,7 +131,6 @@ def test_a_change_that_all_servers_had_taken_up_before_it_started_settles_it() -
 def test_a_tracker_that_had_the_peer_in_force_settles_it() -> None:
     """However young the peer is; and one that recorded another version, or a peer of before, does not."""
     young = {**PEER, "created_ms": STARTED + 1, "modified_ms": STARTED + 2, "incarnation": 70, "version": 1}
-    summary = {"kind": "queue", "detail": json.dumps(SUMMARY)}
     for versions, drained in (
         ((70, 0, 1, STARTED, 9), {7}),
         ((70, 0, 0, STARTED, 9), set[int]()),
@@ -130,20 +138,19 @@ def test_a_tracker_that_had_the_peer_in_force_settles_it() -> None:
         ((70, 0, 1, STARTED - 60_000, 9), set[int]()),
     ):
         crashed = {**CRASHED, "detail": json.dumps({"peers": {"1": versions}})}
-        assert queue_facts([summary], [crashed, RUNNING], young).drained == drained
+        assert queue_facts([FIRST], [crashed, RUNNING], young).drained == drained
 
 
 @pytest.mark.parametrize(("health", "drained"), [({}, {7}), ({"errors": 0}, {7}), ({"errors": 2}, set[int]())])
 def test_heads_of_what_a_young_peer_skipped_have_to_be_known(health: dict[str, Any], drained: set[int]) -> None:
     """Errors of the tracker do not matter where the peer was there all along: its queue had everything."""
-    summary = {"kind": "queue", "detail": json.dumps(SUMMARY)}
     crashed = {**CRASHED, "detail": json.dumps({**health, "peers": {"1": (70, 0, 1, STARTED, 9)}})}
     old = {**PEER, "incarnation": 70, "version": 1}
     young = {**old, "created_ms": STARTED + 1, "modified_ms": STARTED + 2}
-    found = queue_facts([summary], [crashed, RUNNING], young)
+    found = queue_facts([FIRST], [crashed, RUNNING], young)
     assert found.drained == drained
     assert ("errors" in found.left.get(7, "")) == (not drained)
-    assert queue_facts([summary], [crashed, RUNNING], old).drained == {7}
+    assert queue_facts([FIRST], [crashed, RUNNING], old).drained == {7}
 
 
 def test_a_file_without_queues_settles_nothing() -> None:
@@ -178,17 +185,21 @@ def test_wals_of_an_unknown_server_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("summary", "known"),
+    ("peer", "refs", "known"),
     [
-        ({}, True),
-        ({"hfile_refs": {}}, False),
-        ({"hfile_refs": {"1": {"since_ms": 5, "files": 1}}}, False),
-        ({"hfile_refs": {"2": {"since_ms": 5, "files": 0}}}, False),
+        ({}, SUMMARY["hfile_refs"], True),
+        ({}, {}, False),
+        ({}, {"1": {"since_ms": 5, "files": 1}}, False),
+        ({}, {"2": {"since_ms": 5, "files": 0}}, False),
+        # The peer may leave them out.
+        ({"endpoint": "x.Y"}, SUMMARY["hfile_refs"], False),
+        ({"entry_filters": "x.Y"}, SUMMARY["hfile_refs"], False),
+        ({"modified_ms": None}, SUMMARY["hfile_refs"], False),
     ],
 )
-def test_bulk_loads(summary: dict[str, Any], known: bool) -> None:
+def test_bulk_loads_are_shipped_where_no_reference_is_left(peer: Row, refs: Row, known: bool) -> None:
     """Fine only with references kept for this peer, and with none left."""
-    at = facts(**summary).loads_from_ms
+    at = facts(peer={**PEER, **peer}, hfile_refs=refs).loads_from_ms
     assert at == (PEER["created_ms"] + REFRESHED_MS + SKEW_MS if known else None)  # type: ignore[operator]
 
 
@@ -211,11 +222,6 @@ def test_bulk_loads_outlive_a_start_of_hbases_master(spans: tuple[tuple[int, ...
     peer = {**PEER, "created_ms": 5, "modified_ms": STARTED + 3_600_000, "incarnation": 70, "version": 3}
     rows = [{**RUNNING, "server": f"{LIVE}{n}", "detail": json.dumps({"peers": {"1": s}})} for n, s in enumerate(spans)]
     assert queue_facts([FIRST], rows, peer).loads_from_ms == from_ms + SKEW_MS
-
-
-@pytest.mark.parametrize("changed", [{"endpoint": "x.Y"}, {"entry_filters": "x.Y"}, {"modified_ms": None}])
-def test_bulk_loads_by_a_peer_that_may_leave_them_out(changed: dict[str, Any]) -> None:
-    assert facts(peer={**PEER, **changed}).loads_from_ms is None
 
 
 def test_a_server_without_a_start_code_is_younger_than_no_peer() -> None:
@@ -276,36 +282,26 @@ def test_bytes_left() -> None:
     assert [Extent("p", 1000, 178).left(at) for at in (0, 178, 400, 2000)] == [822, 822, 600, 0]
 
 
-@dataclass
-class Wals:
-    """WALs by path with their lengths as the NameNode lists them and as a DataNode tells; each may move once.
+class OneWal:
+    """A WAL that the NameNode lists as empty, and its length as a DataNode tells it; it may be archived meanwhile."""
 
-    `moves`: one is archived, by its name, after it was listed.
-    """
-
-    listed: dict[str, int]
-    told: dict[str, int | None]
-    moves: list[str] = field(default_factory=list)
+    def __init__(self, name: str, told: int | None, moves: bool) -> None:
+        self.path, self.length, self.told, self.moves = f"/hbase/WALs/h,16020,5/{name}", 0, told, moves
 
     def pages(self, _: WebHdfs, folder: str) -> Iterator[list[dict[str, Any]]]:
-        """One page."""
-        names = {
-            path.rpartition("/")[2]: size for path, size in self.listed.items() if path.rpartition("/")[0] == folder
-        }
-        yield [{"pathSuffix": name, "type": "FILE", "length": size} for name, size in names.items()]
+        parent, name = self.path.rsplit("/", 1)
+        yield [{"pathSuffix": name, "type": "FILE", "length": self.length}] if parent == folder else []
 
     def start_of(self, _: WebHdfs, path: str, _most: int) -> tuple[bytes, int | None]:
         """The header is none here."""
-        name = path.rpartition("/")[2]
-        if name in self.moves:
-            self.moves.remove(name)
-            del self.listed[path]
-            self.listed[f"/hbase/oldWALs/{name}"] = self.told[name] or 0
-        if path not in self.listed:
+        if self.moves:
+            self.moves, self.length = False, self.told or 0
+            self.path = f"/hbase/oldWALs/{path.rpartition('/')[2]}"
+        if path != self.path:
             raise Refused("FileNotFoundException", path)
-        if self.told[name] == -1:
+        if self.told == -1:
             raise Refused("IOException", "Cannot obtain block length")
-        return b"", self.told[name]
+        return b"", self.told
 
 
 @pytest.mark.parametrize(
@@ -325,9 +321,9 @@ def test_the_namenodes_length_is_not_that_of_a_wal_that_is_written(
 ) -> None:
     """It lacks the newest entries, so that a queue behind it would look drained."""
     one = Wal(WAL_NAME.format(10))
-    wals = Wals({f"/hbase/WALs/h,16020,5/{one.name}": 0}, {one.name: told}, [one.name] if moves else [])
-    monkeypatch.setattr(WebHdfs, "pages", lambda client, folder: wals.pages(client, folder))
-    monkeypatch.setattr(WebHdfs, "start_of", lambda client, path, most: wals.start_of(client, path, most))
+    found_there = OneWal(one.name, told, moves)
+    monkeypatch.setattr(WebHdfs, "pages", lambda client, folder: found_there.pages(client, folder))
+    monkeypatch.setattr(WebHdfs, "start_of", lambda client, path, most: found_there.start_of(client, path, most))
     folder = WalFolder(HdfsEndpoint(("http://127.0.0.1:1",), "me"), "/hbase")
     extent = folder.extents([one])[one.name]
     assert extent.left(0) == left
@@ -435,18 +431,26 @@ def test_peers_that_are_not_in_zookeeper_are_not_shown_by_those_of_before(
     assert "peer.storage.impl is filesystem" in capsys.readouterr().err
 
 
-class TwoPeers(FakeZooKeeper):
-    """A server ships all to peer 1, and has something left for peer 2."""
-
-    def peers(self) -> list[Any]:
-        return [Peer(name, "zk:1/hbase", True, STARTED) for name in ("1", "2")]
+DRAINED, FULL = (Queue(LIVE, True, name, (Wal(f"{quote(LIVE)}.1", at),)) for name, at in (("1", 100), ("2", 0)))
 
 
-def two_queues(*_: object) -> Measured:
-    """That of peer 1 is drained."""
-    ours, theirs = (Queue(LIVE, True, name, (Wal(f"{quote(LIVE)}.1", at),)) for name, at in (("1", 100), ("2", 0)))
-    extents = {wal.name: Extent("/oldWALs/w", 100) for wal in ours.wals}
-    return Measured(1, Queues((ours, theirs), (), True), extents, frozenset())
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+    """What `queues` says of these peers and queues, and its exit code."""
+
+    def tell(peers: str, queues: tuple[Queue, ...], *options: str) -> tuple[int, str]:
+        class WithPeers(FakeZooKeeper):
+            def peers(self) -> list[Any]:
+                return [Peer(name, "zk:1/hbase", True, STARTED) for name in peers]
+
+        extents = {wal.name: Extent("/oldWALs/w", 100) for one in queues for wal in one.wals}
+        measured = Measured(1, Queues(queues, (), True), extents, frozenset())
+        monkeypatch.setattr(zookeeper, "ZooKeeper", lambda _: WithPeers({}))
+        monkeypatch.setattr(measured_queues, "measure", lambda *_: measured)
+        code = main(["queues", "--zookeeper", "zk:1/hbase", *options])
+        return code, capsys.readouterr().out
+
+    return tell
 
 
 @pytest.mark.parametrize(
@@ -457,48 +461,25 @@ def two_queues(*_: object) -> Measured:
         (["--peer", "2"], 1, "The queues of peer 2 are NOT drained."),
     ],
 )
-def test_the_queues_of_one_peer_are_not_all(
-    options: list[str], code: int, last: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_queues_of_one_peer_are_not_all(told: Any, options: list[str], code: int, last: str) -> None:
     """They passed for all of them, also if only a file of defaults had chosen the peer."""
-    monkeypatch.setattr(zookeeper, "ZooKeeper", lambda _: TwoPeers({}))
-    monkeypatch.setattr(measured_queues, "measure", two_queues)
-    line = ["queues", "--zookeeper", "zk:1/hbase", *options]
-    assert main(line) == code
-    assert capsys.readouterr().out.splitlines()[-1] == last
-    assert main([*line, "--json"]) == code
-    assert json.loads(capsys.readouterr().out)["only_peer"] == (options[1] if options else None)
+    found, text = told("12", (DRAINED, FULL), *options)
+    assert (found, text.splitlines()[-1]) == (code, last)
+    found, text = told("12", (DRAINED, FULL), *options, "--json")
+    assert (found, json.loads(text)["only_peer"]) == (code, options[1] if options else None)
 
 
-def test_no_peer_is_no_drained_queue(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_peer_is_no_drained_queue(told: Any) -> None:
     """Somebody has removed it with all that waited."""
-
-    class NoPeer(TwoPeers):
-        def peers(self) -> list[Any]:
-            return []
-
-    monkeypatch.setattr(zookeeper, "ZooKeeper", lambda _: NoPeer({}))
-    nothing = Measured(1, Queues((), (), True), {}, frozenset())
-    monkeypatch.setattr(measured_queues, "measure", lambda *_: nothing)
-    assert main(["queues", "--zookeeper", "zk:1/hbase"]) == 0
-    said = capsys.readouterr().out
-    assert "drained" not in said, said
-    assert said.endswith("There is no queue of a peer: that says nothing of what was written.\n")
+    code, text = told("", ())
+    assert (code, "drained" in text) == (0, False)
+    assert text.endswith("There is no queue of a peer: that says nothing of what was written.\n")
 
 
-def test_a_queue_of_no_peer_is_told_to_the_end(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_queue_of_no_peer_is_told_to_the_end(told: Any) -> None:
     """It holds what nothing ships any more: "all queues are drained" would hide that."""
-
-    class OnePeer(TwoPeers):
-        def peers(self) -> list[Any]:
-            return super().peers()[:1]
-
-    monkeypatch.setattr(zookeeper, "ZooKeeper", lambda _: OnePeer({}))
-    monkeypatch.setattr(measured_queues, "measure", two_queues)
-    assert main(["queues", "--zookeeper", "zk:1/hbase"]) == 0
-    assert capsys.readouterr().out.endswith("All queues of peers are drained; 1 queue of no peer will never be.\n")
+    code, text = told("1", (DRAINED, FULL))
+    assert (code, text.splitlines()[-1]) == (0, "All queues of peers are drained; 1 queue of no peer will never be.")
 
 
 PASSER_BY = f"host-3.example,16020,{STARTED + 5_000}"
@@ -521,8 +502,7 @@ def test_archived_wals_of_a_server_that_nobody_knows(
     server: str, opened_ms: int, window: tuple[int | None, int | None], is_stray: bool
 ) -> None:
     """It came, wrote and went; its queue may be gone, its WALs are archived for a while."""
-    writers = {server: {"opened_ms": opened_ms, "modified_ms": STARTED + 9_000}}
-    summary = {"kind": "queue", "detail": json.dumps({**SUMMARY, "writers": writers})}
+    summary = first(writers={server: {"opened_ms": opened_ms, "modified_ms": STARTED + 9_000}})
     strays = queue_facts([summary], [CRASHED, RUNNING], PEER, window).strays
     assert [stray.split(" ")[0] for stray in strays] == ([server] if is_stray else [])
     # What is accepted excuses a WAL that was written to no later, whenever it was opened.
@@ -533,29 +513,11 @@ def test_archived_wals_of_a_server_that_nobody_knows(
 
 def test_a_server_that_nobody_knows_came_before_the_cut_also_by_a_clock_of_the_tools_host_that_is_behind() -> None:
     """Whether it came before tells the clocks of servers, which had read the barrier's token."""
-    writers = {PASSER_BY: {"opened_ms": STARTED + 6_000, "modified_ms": STARTED + 9_000}}
-    summary = {"kind": "queue", "detail": json.dumps({**SUMMARY, "writers": writers})}
+    summary = first(writers={PASSER_BY: {"opened_ms": STARTED + 6_000, "modified_ms": STARTED + 9_000}})
     window = (STARTED, STARTED - 600_000)
     for read, is_stray in ({"read_ms": STARTED + 10_000, "echoed": True}, True), ({"read_ms": STARTED + 10_000}, False):
         strays = queue_facts([summary], [CRASHED, {**RUNNING, **read}], PEER, window).strays
         assert bool(strays) is is_stray
-
-
-@pytest.mark.parametrize(
-    ("found", "undrained"),
-    [
-        (facts(queue(LIVE, f"1-{DEAD}", wal(DEAD), dead=(DEAD,))), True),
-        (facts(consistent=False), True),
-        (facts(unsplit=[DEAD]), True),
-        (facts(), False),
-        (facts(unsplit=None), False),
-        (facts(peer={**PEER, "endpoint": "x.Y"}), False),
-        (facts(peer={**PEER, "modified_ms": STARTED + 1}), False),
-    ],
-)
-def test_what_a_later_look_may_settle(found: QueueFacts, undrained: bool) -> None:
-    """Only that makes a new FILE worth while; FILE itself never learns of it (issue 12, D.9)."""
-    assert found.undrained == (frozenset({7}) if undrained else frozenset())
 
 
 def test_whose_queues_are_waited_for() -> None:
@@ -679,6 +641,14 @@ def test_what_had_been_appended_has_been_shipped(mark: Measured, now: Measured, 
     assert has_shipped(mark, now, "1") is shipped
 
 
+@pytest.mark.parametrize("group", ["", ".h%2C16020%2C5.regiongroup-1", ".0123456789abcdef0123456789abcdef", "."])
+@pytest.mark.parametrize("kind", ["", ".meta", ".syncrep"])
+def test_the_name_of_a_wal_tells_its_server_group_and_start(group: str, kind: str) -> None:
+    """With `multiwal` and the strategy `identity`, a server's own WAL has a group without a name."""
+    wal = Wal(f"h%2C16020%2C5{group}.123{kind}")
+    assert (wal.server, wal.group, wal.started_ms) == ("h,16020,5", f"h%2C16020%2C5{group}", 123)
+
+
 def lost_queue(*lost: bool) -> dict[str, Any]:
     """A queue of one server's WALs, opened at 10, 20 and so on."""
     wals = [
@@ -694,14 +664,8 @@ def head_of(table: str, first_ms: int | None, write_ms: int | None, server: str 
 
 def test_a_lost_wal_is_named_with_what_it_may_have_held() -> None:
     """The tables to which its server wrote before the next WAL was opened, within that time."""
-    heads = [
-        head_of("t", 1, 15),
-        head_of("t", 18, 50),
-        head_of("before", 1, 9),
-        head_of("later", 21, 50),
-        head_of("unknown", None, None),
-        head_of("other", 12, 13, "i,16020,6"),
-    ]
+    heads = [head_of("t", 1, 15), head_of("t", 18, 50), head_of("before", 1, 9), head_of("later", 21, 50)]
+    heads += [head_of("unknown", None, None), head_of("other", 12, 13, "i,16020,6")]
     (wal,) = lost_wals([lost_queue(True, False), lost_queue(True, False)], heads)
     assert (wal.from_ms, wal.to_ms, wal.tables) == (10, 20, {"t": (10, 20), "unknown": (10, 20)})
     assert "nowhere in HDFS" in str(wal)
@@ -721,11 +685,8 @@ def test_a_lost_wal_is_named_with_what_it_may_have_held() -> None:
 
 def test_a_check_names_a_lost_wal() -> None:
     """Its queue never drains, and nothing is settled by it."""
-    rows: list[Row] = [
-        {"kind": "queue", "detail": json.dumps({"consistent": True, "unsplit": []})},
-        {**FIRST, "server": "h,16020,5", "name": "1", "detail": json.dumps(lost_queue(True) | {"dead_servers": []})},
-    ]
-    (notice,) = queue_facts(rows, [], PEER).notices
+    lost = {**FIRST, "server": "h,16020,5", "name": "1", "detail": json.dumps(lost_queue(True) | {"dead_servers": []})}
+    (notice,) = queue_facts([first(hfile_refs=None), lost], [], PEER).notices
     assert "is lost to that peer" in notice
     assert "remove the peer and add it again" in notice
 

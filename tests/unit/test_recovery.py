@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pyarrow as pa
@@ -16,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from status_tool.cli.pointing import exit_code_of, lines_of, point_document, tell
+from status_tool.cli.recovery_point import exit_code_of, lines_of, point_document, tell_point
 from status_tool.errors import StatusFileError
 from status_tool.gather.snapshot import Snapshot
 from status_tool.published.layout import Closing
 from status_tool.published.table import refuse_unfit
-from status_tool.report.point_page import point_page
+from status_tool.report.small_pages import point_page
 from status_tool.rules.peers import FamilyFilter
 from status_tool.runs.check import Check
 from status_tool.runs.file_check import check_offline
@@ -42,7 +41,6 @@ from status_tool.runs.slave_side import Scratch
 from status_tool.status_file.footer import HEADER_KEY
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.signature import SignKey
-from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import (
     Beyond,
@@ -59,6 +57,7 @@ from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Evidence, Status, Verdict
 from tests.pair import REPOSITORY
+from tests.status_files import rewritten, rows_of
 
 C, L, U = Judged.COMPLETE, Judged.LACKING, Judged.UNPROVEN
 VERDICTS = {C: Verdict.COMPLETE, L: Verdict.INCOMPLETE, U: Verdict.UNVERIFIABLE}
@@ -90,9 +89,13 @@ def judgement(
 
 def search(verdicts: list[Judged], lacks_from_ms: int | None = None) -> _Search:
     """Newest first; whatever lacks something says that it was written after a time."""
-    files = [closing(number) for number in range(len(verdicts))]
     lacking = replace(group(None), from_ms=lacks_from_ms)
-    return _Search(files, lambda one: judgement(one, verdicts[int(one.name)], lacking))
+    looked = _Search(
+        [closing(number) for number in range(len(verdicts))],
+        lambda one: judgement(one, verdicts[int(one.name)], lacking),
+    )
+    looked.run()
+    return looked
 
 
 def answered(
@@ -107,9 +110,7 @@ def answered(
 
 def found(verdicts: list[Judged]) -> int | None:
     """The file that is the point."""
-    looked = search(verdicts)
-    looked.run()
-    point, _ = looked.point()
+    point, _ = search(verdicts).point()
     return None if point is None else int(point.closing.name)
 
 
@@ -127,7 +128,6 @@ def test_lacking_then_unproven_then_complete_is_found_exactly(
     """As long as nothing else breaks; with few judgements, whatever time a finding names."""
     verdicts = [L] * lacking + [U] * unproven + [C] * complete
     looked = search(verdicts, lacks_from_ms)
-    looked.run()
     point, _ = looked.point()
     expected = lacking + unproven if complete else None
     assert (None if point is None else int(point.closing.name)) == expected
@@ -138,7 +138,6 @@ def test_lacking_then_unproven_then_complete_is_found_exactly(
 def test_the_time_of_the_oldest_missing_entry_saves_judgements(earlier: int, most: int) -> None:
     """The newest file, and the two at the boundary; more where the entry before it is older than the file's cut."""
     looked = search([L] * 600 + [C] * 400, closing(600).barrier_ms - earlier)
-    looked.run()
     assert looked.point()[0] == looked.at(600)
     assert len(looked.done) <= most
 
@@ -156,7 +155,6 @@ def test_where_verdicts_change_to_and_fro_the_point_may_be_earlier_than_the_best
     assert found(verdicts) in (5, 12)
     assert found([U] * 4 + [C]) == 4
     assert found([U] * 5) is None
-    assert found([]) is None
 
 
 def test_a_table_is_complete_only_if_nothing_is_wrong_with_the_run_as_a_whole() -> None:
@@ -182,11 +180,8 @@ def test_each_table_has_its_own_point() -> None:
 
     answer = answered(100, judge, {"a": Beyond(7, 3)})
     assert answer.point_ms == closing(5).cut_ms
-    assert {name: table.point_ms for name, table in answer.tables.items()} == {
-        "a": closing(5).cut_ms,
-        "b": closing(2).cut_ms,
-        "c": closing(0).cut_ms,
-    }
+    points = {"a": closing(5).cut_ms, "b": closing(2).cut_ms, "c": closing(0).cut_ms}
+    assert {name: table.point_ms for name, table in answer.tables.items()} == points
     assert answer.tables["a"].held_back_by == "behind it is (region r-a, written by h,1,1)"
     assert answer.tables["c"].held_back_by is None
     assert answer.tables["a"].beyond == Beyond(7, 3)
@@ -337,20 +332,8 @@ def test_a_publishers_clock_that_is_ahead_makes_no_point_later(heard_ms: int | N
     assert (found.point_ms, found.tables["t"].point_ms) == (point_ms, point_ms)
 
 
-ANSWER = RecoveryPoint(
-    "s",
-    "m",
-    100_000,
-    70_000,
-    300,
-    "behind: x",
-    "exact",
-    {"t": TablePoint(70_000, "behind: x", Beyond(90_000, 12))},
-    95_000,
-    10_000,
-    5,
-    3,
-)
+TABLES = {"t": TablePoint(70_000, "behind: x", Beyond(90_000, 12))}
+ANSWER = RecoveryPoint("s", "m", 100_000, 70_000, 300, "behind: x", "exact", TABLES, 95_000, 10_000, 5, 3)
 
 
 @pytest.mark.parametrize(("limit_s", "code", "word"), [(30.0, 0, "fresh"), (29.9, 1, "old")])
@@ -360,11 +343,8 @@ def test_the_exit_code_is_about_the_age(limit_s: float, code: int, word: str) ->
     assert (document["verdict"], document["exit_code"], document["age_ms"]) == (word, code, 30_000)
     assert document["recovery_point_ms"] == 70_000
     assert document["tables"]["t"] == {
-        "recovery_point_ms": 70_000,
-        "held_back_by": "behind: x",
-        "newest_entry_ms": 90_000,
-        "missing_entries": 12,
-        "by_word": False,
+        **{"recovery_point_ms": 70_000, "held_back_by": "behind: x", "newest_entry_ms": 90_000},
+        **{"missing_entries": 12, "by_word": False},
     }
 
 
@@ -398,14 +378,13 @@ def test_what_the_point_does_not_cover_is_told() -> None:
         return replace(done, outcome=replace(told, hbase=hbase, limits=("only table t (chosen)", "HDFS not checked")))
 
     answer = answered(1, judge)
-    limits = (
-        "only table t (chosen); HDFS not checked; not replicated to this slave, and so not in scope: 1 table (audit)"
-    )
-    assert f"Limits of this answer: {limits}." in list(lines_of(answer, 1e9))
-    assert "; ".join(point_document(answer, 1e9)["limits"]) == limits
+    limits = ["only table t (chosen)", "HDFS not checked"]
+    limits += ["not replicated to this slave, and so not in scope: 1 table (audit)"]
+    assert f"Limits of this answer: {'; '.join(limits)}." in list(lines_of(answer, 1e9))
+    assert point_document(answer, 1e9)["limits"] == limits
 
 
-def test_a_table_that_rests_on_a_word_is_not_called_proven_without_saying_so(tmp_path: Path) -> None:
+def test_a_table_that_rests_on_a_word_is_not_called_proven_without_saying_so() -> None:
     """Where another table holds back the whole, no evidence is told beside."""
 
     def judge(one: Closing) -> Judgement:
@@ -418,14 +397,10 @@ def test_a_table_that_rests_on_a_word_is_not_called_proven_without_saying_so(tmp
     assert (answer.point_ms, answer.evidence) == (None, None)
     lines = [line for line in lines_of(answer, 1e9) if "proven to" in line]
     assert ["in part by your word (--since)" in line for line in lines] == [True, False]
-    assert [point_document(answer, 1e9)["tables"][name]["by_word"] for name in ("new", "t", "u")] == [
-        False,
-        True,
-        False,
-    ]
-    with open(tmp_path / "point.html", "w") as page:
-        point_page(answer, ["headline"], "unverifiable", page)
-    assert (tmp_path / "point.html").read_text().count("in part by your word (--since)") == 1
+    tables = point_document(answer, 1e9)["tables"]
+    assert [tables[name]["by_word"] for name in ("new", "t", "u")] == [False, True, False]
+    page = "".join(point_page(answer, ["headline"], "unverifiable"))
+    assert page.count("in part by your word (--since)") == 1
 
 
 def test_a_point_ahead_of_this_clock_is_not_fresh() -> None:
@@ -449,9 +424,9 @@ def test_the_page_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         (ANSWER, "incomplete", "older than the 1 s", 1),
         (none, "unverifiable", "There is NO recovery point: behind: x", 0),
     ):
-        monkeypatch.setattr("status_tool.cli.pointing.find_point", lambda *_, answer=answer: answer)
+        monkeypatch.setattr("status_tool.runs.recovery.find_point", lambda *_, answer=answer: answer)
         file = tmp_path / "point.html"
-        tell(cast(Any, None), cast(Any, None), 1.0, metrics=None, report=file, as_json=False)
+        tell_point(cast(Any, None), cast(Any, None), 1.0, metrics=None, report=file, as_json=False)
         page = file.read_text()
         assert f'<p class="verdict {style}">' in page
         assert page.count("<svg") == pictures
@@ -461,10 +436,8 @@ def test_the_page_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_nothing_published() -> None:
     """No file, no Spark."""
-    looked = _Search([], lambda one: cast(Judgement, SimpleNamespace()))
-    looked.run()
-    assert looked.point() == (None, None)
-    assert looked.tables() == {}
+    looked = search([])
+    assert (looked.point(), looked.tables()) == ((None, None), {})
 
 
 @pytest.mark.spark
@@ -480,8 +453,7 @@ def test_a_table_that_is_called_complete_is_so_by_a_check_of_it_alone(sample: st
             return check_offline(check, lambda _: None), file.header
 
     whole, of = verdict()
-    with open_status(files[0]) as file:
-        tables = {row["table"] for batch in file.rows({"stream"}) for row in batch.to_pylist()}
+    tables = {row["table"] for row in rows_of(files[0]) if row["kind"] == "stream"}
     one = Judgement(closing(0), of, whole, dict.fromkeys(tables, "f"))
     assert len(tables) > 1
     for table in sorted(tables):
@@ -508,9 +480,7 @@ def bench(shared_spark: SparkSession, tmp_path: Path) -> Iterator[tuple[Callable
     with open_status(sample / "slave.status") as slave, open_status(sample / "master.status") as master:
         near = tmp_path / "near.parquet"
         pq.write_table(pa.Table.from_batches(slave.rows(), schema=STATUS_SCHEMA), near, store_schema=False)
-        small = tuple(
-            row for batch in slave.rows() for row in batch.to_pylist() if row["kind"] in ("peer", "table", "server")
-        )
+        small = tuple(row for row in rows_of(slave.path) if row["kind"] in ("peer", "table", "server"))
         scratch = Scratch(tmp_path, near)
 
         def made(key: SignKey | None = None, files: Any = None, **header: Any) -> _Bench:
@@ -522,35 +492,28 @@ def bench(shared_spark: SparkSession, tmp_path: Path) -> Iterator[tuple[Callable
 
 
 @pytest.mark.spark
-def test_what_is_wrong_with_a_published_file_is_told_and_never_complete(
+def test_a_wrong_published_file_is_told_never_complete(
     bench: tuple[Callable[..., _Bench], Path, Header], tmp_path: Path
 ) -> None:
     """Cut short, of another cluster or side, of a newer version, not signed, or older than what the slave lost."""
     made, good, of = bench
-
-    def written(name: str, **header: Any) -> Path:
-        with open_status(good) as status, StatusWriter(tmp_path / name, replace(of, **header)) as file:
-            for batch in status.rows():
-                file.write(batch)
-        return tmp_path / name
-
-    short = tmp_path / "short"
+    barrier_ms = of.barrier_issued_ms or 0
+    short, newer = tmp_path / "short", tmp_path / "newer"
     short.write_bytes(good.read_bytes()[:-1000])
-    newer = tmp_path / "newer"
     pq.write_table(pa.table({"other": [1]}).replace_schema_metadata({HEADER_KEY: b'{"format_version": 3}'}), newer)
     files = {
         "good": good,
         "short": short,
         "newer": newer,
-        "other cluster": written("other", cluster_id="another"),
-        "older barrier": written("older", barrier_issued_ms=(of.barrier_issued_ms or 0) - 1),
-        "slave": REPOSITORY / "sample_status" / "complete" / "slave.status",
-        "narrow": written("narrow", tables=("t",)),
+        "other cluster": rewritten(good, to=tmp_path / "other", cluster_id="another"),
+        "older barrier": rewritten(good, to=tmp_path / "older", barrier_issued_ms=barrier_ms - 1),
+        "slave": good.with_name("slave.status"),
+        "narrow": rewritten(good, to=tmp_path / "narrow", tables=("t",)),
     }
     table = Stored(files)
 
     def judged(name: str, one: _Bench) -> Judgement:
-        return one.judge(Closing(of.cluster_id, name, (), of.barrier_issued_ms or 0, of.cut_ms, 1, "hbase"))
+        return one.judge(Closing(of.cluster_id, name, (), barrier_ms, of.cut_ms, 1, "hbase"))
 
     usual = made(files=table)
     assert judged("good", usual).judged is C
@@ -569,7 +532,7 @@ def test_what_is_wrong_with_a_published_file_is_told_and_never_complete(
         assert str(tmp_path) not in one.error
     unsigned = judged("good", made(SignKey(b"k" * 32), table))
     assert (unsigned.judged, "is not signed" in unsigned.error) == (U, True), unsigned.error
-    pruned = judged("good", made(files=table, pruned={of.cluster_id: (of.barrier_issued_ms or 0) + 1}))
+    pruned = judged("good", made(files=table, pruned={of.cluster_id: barrier_ms + 1}))
     assert (pruned.judged, "segments that are pruned" in pruned.error) == (U, True), pruned.error
     back = judged("good", made(files=table, state_back_ms=of.created_ms))
     assert (back.judged, "slave state lost" in (back.holding() or "")) == (U, True), back.holding()

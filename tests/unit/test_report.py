@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import shlex
 import subprocess
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -23,19 +23,22 @@ from status_tool.explain.cluster_map import KnownSide, known_clusters
 from status_tool.explain.overview import causes, overview
 from status_tool.explain.problems import to_problem
 from status_tool.printable import duration, iso, printable_key, safe, safe_json
-from status_tool.report.json_report import JsonReporter
-from status_tool.report.metrics import Before, MetricsReporter, before
-from status_tool.report.page import HtmlReporter
-from status_tool.report.reporter import Reporter, left_out, write_report
-from status_tool.report.script import ScriptReporter
-from status_tool.report.text import TextReporter, headline
+from status_tool.report.json_report import json_report
+from status_tool.report.metrics import Before, before, check_metrics, failure_metrics
+from status_tool.report.page import html_report
+from status_tool.report.script import repair_script
+from status_tool.report.small_pages import graph_page, point_page, topology_page
+from status_tool.report.summary import left_out, write_report
+from status_tool.report.text import headline, text_report
 from status_tool.rules.context import build_context
+from status_tool.rules.graph import Edge, Hop, PathState, Reach
 from status_tool.spark.lists import LIST_KINDS, listed_kinds
 from status_tool.vocabulary import codes
 from status_tool.vocabulary.codes import CODES
 from status_tool.vocabulary.findings import UNVERIFIABLE_RANK, Finding
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import (
+    Beyond,
     Cluster,
     ClusterMap,
     Drawing,
@@ -46,8 +49,10 @@ from status_tool.vocabulary.outcome import (
     Overview,
     PeerLink,
     Problem,
+    RecoveryPoint,
     Repair,
     ServerState,
+    TablePoint,
 )
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Evidence, FileStatus, Status, Verdict
@@ -91,13 +96,14 @@ PROBLEM_KEYS = [
 ]
 
 
-def printed(reporter: Reporter, outcome: Outcome = OUTCOME) -> str:
+Report = Callable[..., Iterable[str]]
+
+
+def printed(report: Report, outcome: Outcome = OUTCOME, **options: Any) -> str:
     """The report, with the problems as groups where the outcome has no overview."""
     if outcome.overview == Overview():
         outcome = replace(outcome, overview=Overview(groups=groups_of(outcome.problems)))
-    stream = io.StringIO()
-    reporter.write(outcome, stream)
-    return stream.getvalue()
+    return "".join(report(outcome, **options))
 
 
 def with_server(outcome: Outcome, server: ServerState) -> Outcome:
@@ -136,12 +142,12 @@ def test_both_levels_of_evidence_and_what_is_left_out_are_told() -> None:
         HBASE, evidence=Evidence.ACCEPTED, evidence_by=levels, accepted_tables=tables, not_replicated=LEFT_OUT
     )
     outcome = replace(OUTCOME, hbase=hbase)
-    text = unfolded(printed(TextReporter(), outcome))
+    text = unfolded(printed(text_report, outcome))
     assert "evidence accepted: " in text
     assert "7 regions: 3 exact, 4 accepted" in text
     assert "accepted: 4 regions of 2 tables: ns:part, b" in text
     assert "not replicated to this slave, and so not in scope: 2 tables (audit, ns:log) and 3 families" in text
-    document = json.loads(printed(JsonReporter(), outcome))["hbase"]
+    document = json.loads(printed(json_report, outcome))["hbase"]
     assert document["evidence_by"] == {
         "exact": 3,
         "rows": 0,
@@ -161,13 +167,13 @@ def test_both_levels_of_evidence_and_what_is_left_out_are_told() -> None:
             {"table": "u", "families": ["l", "m"]},
         ],
     }
-    page = printed(HtmlReporter(), outcome)
+    page = printed(html_report, outcome)
     assert "4 regions of 2 tables: ns:part, b" in page
     assert "audit" in page
     many = replace(hbase, not_replicated=NotReplicated(tuple(f"t{n:03}" for n in range(250))))
-    document = json.loads(printed(JsonReporter(), replace(OUTCOME, hbase=many)))["hbase"]["not_replicated"]
+    document = json.loads(printed(json_report, replace(OUTCOME, hbase=many)))["hbase"]["not_replicated"]
     assert (document["tables"], len(document["names"])) == (250, 100)
-    assert "and 230 more" in printed(TextReporter(), replace(OUTCOME, hbase=many))
+    assert "and 230 more" in printed(text_report, replace(OUTCOME, hbase=many))
 
 
 # --- text -----------------------------------------------------------------------------------
@@ -191,13 +197,13 @@ def test_the_last_lines_are_those_of_the_contract(hbase: Verdict | None, hdfs: V
         *([f"HBase Replication {WORDS[hbase]}"] if hbase else []),
         *([f"HDFS Replication {WORDS[hdfs]}"] if hdfs else []),
     ]
-    lines = printed(TextReporter(), outcome).splitlines()
+    lines = printed(text_report, outcome).splitlines()
     assert lines[len(lines) - len(expected) :] == expected
     assert [line for line in lines if " Replication " in line] == expected
 
 
 def test_text_names_the_problem_and_what_to_do() -> None:
-    lines = printed(TextReporter()).splitlines()
+    lines = printed(text_report).splitlines()
     assert lines[0] == "NOT COMPLETE: 3 of 4 regions are complete, 2 of 2 files are complete"
     for line in (
         "1. gap: table ns:t",
@@ -231,11 +237,11 @@ WIDE = replace(
 
 def test_little_stands_before_the_problems() -> None:
     """At most twelve lines of 80 columns, whatever there is to note."""
-    lines = printed(TextReporter(), WIDE).splitlines()
+    lines = printed(text_report, WIDE).splitlines()
     head = lines[: lines.index("1 problem, worst first:")]
     assert len(head) <= 12, head
     assert max(map(len, head)) <= 80
-    text = " ".join(printed(TextReporter(), WIDE).split())
+    text = " ".join(printed(text_report, WIDE).split())
     assert (
         "Master c282f42c-ed04-4295-b0ac-c3868772156f, zk1.example,zk2.example,zk3.example:2181:/hbase, peer 1" in text
     )
@@ -247,24 +253,24 @@ def test_what_restricts_the_verdict_is_said_with_it() -> None:
     """In the first line, and where nothing else is printed."""
     outcome = replace(OUTCOME, hdfs=None, limits=("only table audit (chosen)", "HDFS not checked"))
     expected = "NOT COMPLETE: 3 of 4 regions are complete; only table audit (chosen); HDFS not checked"
-    assert unfolded(printed(TextReporter(), outcome)).replace("\n", " ").startswith(expected)
-    quiet = printed(TextReporter(quiet=True), outcome)
+    assert unfolded(printed(text_report, outcome)).replace("\n", " ").startswith(expected)
+    quiet = printed(text_report, outcome, quiet=True)
     assert " ".join(quiet.split()) == f"{expected} HBase Replication is NOT complete."
-    assert json.loads(printed(JsonReporter(), outcome))["limits"] == list(outcome.limits)
-    assert expected in printed(HtmlReporter(), outcome)
+    assert json.loads(printed(json_report, outcome))["limits"] == list(outcome.limits)
+    assert expected in printed(html_report, outcome)
 
 
 def test_nothing_to_check_has_its_own_words() -> None:
     """Neither a share of nothing nor the evidence for it."""
     nothing = replace(HBASE, verdict=Verdict.UNVERIFIABLE, regions={})
-    text = printed(TextReporter(), replace(OUTCOME, hbase=nothing, hdfs=None))
+    text = printed(text_report, replace(OUTCOME, hbase=nothing, hdfs=None))
     assert text.splitlines()[0] == "COULD NOT BE VERIFIED: no region to check"
     assert "evidence" not in text
 
 
 def test_repairs_that_go_to_a_script_are_named_only() -> None:
     """Their commands are long, and there already."""
-    text = printed(TextReporter("my repairs.sh"), many(12, 2))
+    text = printed(text_report, many(12, 2), script="my repairs.sh")
     assert "CopyTable" not in text
     assert "table ns:t1 (gap: 2)" in text
     assert "\nbash 'my repairs.sh'\n" in text
@@ -305,7 +311,7 @@ def many(tables: int, gaps: int, cut_ms: int = 1_700_000_000_000) -> Outcome:
 
 
 def test_problems_are_told_by_table_and_cause_and_fit_a_terminal() -> None:
-    lines = printed(TextReporter(), many(50, 200)).splitlines()
+    lines = printed(text_report, many(50, 200)).splitlines()
     assert f"{50 * 200 + 2} problems, 52 causes, worst first:" in lines
     assert sum(line.endswith(", 200 times") for line in lines) == 50
     assert all(len(line) <= 80 for line in lines), [line for line in lines if len(line) > 80]
@@ -320,17 +326,17 @@ def test_problems_are_told_by_table_and_cause_and_fit_a_terminal() -> None:
     assert {"--startrow=row00000", "--stoprow=row00200", "--peer.adr=z:1:/s"} <= set(words)
 
 
-@pytest.mark.parametrize("reporter", [TextReporter(), JsonReporter()])
-def test_a_problem_says_where_its_repair_stands_whatever_the_report(reporter: Reporter) -> None:
+@pytest.mark.parametrize("report", [text_report, json_report])
+def test_a_problem_says_where_its_repair_stands_whatever_the_report(report: Report) -> None:
     """The same words go into reports that have the repairs after the problems, or not of all tables."""
-    text = " ".join(printed(reporter, many(12, 1)).split())
+    text = " ".join(printed(report, many(12, 1)).split())
     assert "are under Repairs" in text
     assert "is below" not in text
 
 
 def test_the_page_has_a_repair_with_its_problem_and_both_before_the_pictures() -> None:
     """The verdict once, then what is wrong, each with its repair; ids and what was compared are folded behind it."""
-    text = printed(HtmlReporter(run_ms=0), many(12, 1))
+    text = printed(html_report, many(12, 1))
     assert "are under Repairs" not in text
     assert "Repairs of other tables" not in text
     tables = text.count("CopyTable")
@@ -358,7 +364,7 @@ def test_a_repair_covers_every_gap_of_its_table_with_one_command(tmp_path: Path)
     assert at_the_cut.since_ms == 2_000_500, "`--since` refuses a later time"
     assert [repair.stuck for repair in repairs if repair.table in ("ns:slow", "ns:gone")] == [True, False]
     script = tmp_path / "repair.sh"
-    write_report(ScriptReporter("repair.sh"), outcome, script)
+    write_report(script, repair_script(outcome, "repair.sh"))
     ran = tmp_path / "ran"
     (tmp_path / "hbase").write_text(f'#!/bin/sh\necho "$@" >> {ran}\n')
     (tmp_path / "hbase").chmod(0o755)
@@ -407,11 +413,11 @@ def test_what_is_told_to_be_compared_covers_all_regions_of_its_cause() -> None:
 
 def test_the_script_names_what_no_copy_repairs() -> None:
     """Else it would say of tables that differ that nothing is to be done."""
-    assert "To be compared" not in printed(ScriptReporter("r.sh"), many(1, 1))
+    assert "To be compared" not in printed(repair_script, many(1, 1), name="r.sh")
     problem = Problem("differs", "differs", table="ns:t'", code="differs")
     outcome = replace(many(1, 1), overview=Overview(groups=groups_of([problem])))
     done = subprocess.run(
-        ["bash", "-c", printed(ScriptReporter("r.sh"), outcome)], capture_output=True, text=True, check=True
+        ["bash", "-c", printed(repair_script, outcome, name="r.sh")], capture_output=True, text=True, check=True
     )
     assert "To be compared by HashTable and SyncTable, as the check says: ns:t'" in done.stdout
 
@@ -419,7 +425,7 @@ def test_the_script_names_what_no_copy_repairs() -> None:
 def test_whoever_is_told_to_run_synctable_is_told_what_it_deletes() -> None:
     """Rows of another master, or of the application after a failover, would be among it."""
     outcome = many(1, 1)
-    for text in (printed(TextReporter(), outcome), printed(HtmlReporter(1), outcome)):
+    for text in (printed(text_report, outcome), printed(html_report, outcome)):
         words = " ".join(text.split())
         assert ("SyncTable" in words, SYNC_DELETES in words) == (True, True)
 
@@ -429,9 +435,9 @@ def test_whoever_is_told_to_run_synctable_is_told_what_it_deletes() -> None:
 def test_no_name_runs_in_the_script(name: str) -> None:
     outcome = many(1, 1)
     repair = replace(outcome.overview.repairs[0], table=name, first=(name,), reasons=())
-    stream = printed(ScriptReporter(name), replace(outcome, overview=replace(outcome.overview, repairs=(repair,))))
+    stream = printed(repair_script, replace(outcome, overview=replace(outcome.overview, repairs=(repair,))), name=name)
     repair = replace(repair, table="x", first=("x",))
-    harmless = printed(ScriptReporter("x"), replace(outcome, overview=replace(outcome.overview, repairs=(repair,))))
+    harmless = printed(repair_script, replace(outcome, overview=replace(outcome.overview, repairs=(repair,))), name="x")
     assert stream.isprintable() or set(stream) - {"\n"} == {c for c in stream if c.isprintable()}
     code = [line for line in stream.split("\n") if not line.startswith("#")]
     assert len(code) == len([line for line in harmless.split("\n") if not line.startswith("#")])
@@ -463,7 +469,7 @@ def test_files_that_only_the_slave_has_are_at_fault_where_they_count(
     files = {FileStatus.MATCH: 10, FileStatus.MISSING: 1, FileStatus.EXTRA: 500}
     hdfs = HdfsOutcome(Verdict.INCOMPLETE, files, is_strict)
     outcome = replace(OUTCOME, hbase=None, hdfs=hdfs, problems=(Problem("extra", "x", path="/e"),))
-    assert f"{headline_end} are complete" in next(headline(outcome))
+    assert f"{headline_end} are complete" in headline(outcome)
     assert left_out(outcome) == (0, faulty - is_strict)
     assert CheckRound(0, 0.0, outcome).files == (511, faulty)
 
@@ -483,29 +489,27 @@ def test_what_max_problems_left_out_is_said() -> None:
     problems = (GAP, replace(GAP, from_seq=20), Problem("extra", "x", path="/e"))
     outcome = replace(OUTCOME, hbase=replace(HBASE, regions=counts), hdfs=replace(HDFS, files=files), problems=problems)
     assert left_out(outcome) == (4, 1)
-    assert json.loads(printed(JsonReporter(), outcome))["unlisted"] == {"regions": 4, "files": 1}
+    assert json.loads(printed(json_report, outcome))["unlisted"] == {"regions": 4, "files": 1}
 
 
 def test_what_timestamps_alone_would_have_said() -> None:
     hbase = replace(HBASE, timestamps_complete=4)
-    text = unfolded(printed(TextReporter(), replace(OUTCOME, hbase=hbase)))
+    text = unfolded(printed(text_report, replace(OUTCOME, hbase=hbase)))
     assert "Timestamps alone would have called 4 regions complete; by the evidence they are 3." in text
-    assert "Timestamps alone" not in printed(
-        TextReporter(), replace(OUTCOME, hbase=replace(hbase, timestamps_complete=3))
-    )
-    assert "Timestamps alone" not in printed(TextReporter())
+    assert "Timestamps alone" not in printed(text_report, replace(OUTCOME, hbase=replace(hbase, timestamps_complete=3)))
+    assert "Timestamps alone" not in printed(text_report)
 
 
 @settings(deadline=None)
 @given(st.text(min_size=1))
 @example(HOSTILE)
 def test_no_name_can_steer_a_terminal_or_fake_a_line(name: str) -> None:
-    lines = printed(TextReporter(), hostile(name)).split("\n")
+    lines = printed(text_report, hostile(name)).split("\n")
     assert all(line.isprintable() for line in lines)
     # A long name is folded, and what it goes on with is indented: it cannot begin a line.
     ours = [line for line in lines if line and not line.startswith(" ")]
     assert len(ours) == len(
-        [line for line in printed(TextReporter(), hostile("x")).split("\n") if line.strip() == line != ""]
+        [line for line in printed(text_report, hostile("x")).split("\n") if line.strip() == line != ""]
     )
     assert [line for line in lines if line.startswith(("HBase Rep", "HDFS Rep"))] == lines[-3:-1]
     assert lines[-3:] == ["HBase Replication is NOT complete.", "HDFS Replication is complete.", ""]
@@ -515,7 +519,7 @@ def test_no_name_can_steer_a_terminal_or_fake_a_line(name: str) -> None:
 
 
 def test_json_has_the_contracts_keys_in_its_order() -> None:
-    text = printed(JsonReporter())
+    text = printed(json_report)
     assert text.endswith("}\n")
     document = json.loads(text)
     assert list(document)[: len(TOP_KEYS)] == TOP_KEYS
@@ -540,7 +544,7 @@ def test_json_has_the_contracts_keys_in_its_order() -> None:
 
 
 def test_a_half_that_was_not_checked_is_null() -> None:
-    document = json.loads(printed(JsonReporter(), Outcome(None, None, (), 1)))
+    document = json.loads(printed(json_report, Outcome(None, None, (), 1)))
     assert document["hbase"] is None
     assert document["hdfs"] is None
     assert (document["verdict"], document["exit_code"]) == ("unverifiable", 3)
@@ -550,10 +554,10 @@ def test_a_half_that_was_not_checked_is_null() -> None:
 @settings(deadline=None)
 @given(st.text())
 def test_json_gives_names_back_unchanged_and_is_ascii(name: str) -> None:
-    text = printed(JsonReporter(), hostile(name))
+    text = printed(json_report, hostile(name))
     assert text.isascii()
     assert json.loads(text)["problems"][0]["table"] == name
-    assert text.count("\n") == printed(JsonReporter(), hostile("x")).count("\n")
+    assert text.count("\n") == printed(json_report, hostile("x")).count("\n")
 
 
 # --- metrics --------------------------------------------------------------------------------
@@ -569,7 +573,7 @@ def samples(text: str) -> dict[str, str]:
 
 
 def test_metrics() -> None:
-    text = printed(MetricsReporter(run_ms=1_700_000_001_500))
+    text = printed(check_metrics, run_ms=1_700_000_001_500)
     found = samples(text)
     names = 'master="11-m",slave="22-s",peer="1"'
     assert found[f'status_tool_verdict{{{names},half="hbase"}}'] == "1"
@@ -579,10 +583,10 @@ def test_metrics() -> None:
     assert found[f'status_tool_files{{{names},status="match"}}'] == "2"
     assert found[f"status_tool_worst_lag_seconds{{{names}}}"] == "61.0"
     assert f"status_tool_queued_bytes{{{names}}}" not in found
-    queued = printed(MetricsReporter(), replace(OUTCOME, queued_bytes=7))
+    queued = printed(check_metrics, replace(OUTCOME, queued_bytes=7))
     assert samples(queued)[f"status_tool_queued_bytes{{{names}}}"] == "7"
     # Else the verdict complete of one table would pass for that of all.
-    narrow = samples(printed(MetricsReporter(), replace(OUTCOME, limits=("only table a (chosen)", "HDFS not checked"))))
+    narrow = samples(printed(check_metrics, replace(OUTCOME, limits=("only table a (chosen)", "HDFS not checked"))))
     assert [one[f"status_tool_limits{{{names}}}"] for one in (found, narrow)] == ["0", "2"]
     assert found[f"status_tool_cut_timestamp_seconds{{{names}}}"] == "1700000000.0"
     assert found[f"status_tool_last_run_timestamp_seconds{{{names}}}"] == "1700000001.5"
@@ -597,12 +601,11 @@ def test_a_failed_run_is_down_under_the_names_of_the_run_before(tmp_path: Path) 
     """And it keeps the time of the last success, whatever the names hold."""
     path = tmp_path / "f.prom"
     good = replace(OUTCOME, hbase=replace(HBASE, verdict=Verdict.COMPLETE), peer_id='a"b|c')
-    write_report(MetricsReporter(1_700_000_000_000), good, path)
+    write_report(path, check_metrics(good, 1_700_000_000_000))
     last = before(path)
     assert (last.last_success_s, last.names["peer"]) == (1_700_000_000.0, 'a"b|c')
-    stream = io.StringIO()
-    MetricsReporter(1_700_000_009_000, 2.5, last).write_failure(stream)
-    found = {key.partition("{")[0]: value for key, value in samples(stream.getvalue()).items()}
+    failed = "".join(failure_metrics(last, 1_700_000_009_000, 2.5))
+    found = {key.partition("{")[0]: value for key, value in samples(failed).items()}
     assert found["status_tool_up"] == "0"
     assert found["status_tool_last_success_timestamp_seconds"] == "1700000000.0"
     assert found["status_tool_last_run_timestamp_seconds"] == "1700000009.0"
@@ -614,7 +617,7 @@ def test_a_failed_run_is_down_under_the_names_of_the_run_before(tmp_path: Path) 
 def test_the_success_of_another_pair_is_none(names: dict[str, str]) -> None:
     """Clusters change roles, and the file stays: nobody would miss a first success."""
     known = {"master": OUTCOME.master_cluster_id, "slave": OUTCOME.slave_cluster_id, "peer": OUTCOME.peer_id or ""}
-    text = printed(MetricsReporter(last=Before(known | names, 1.0, 0, 0)), OUTCOME)
+    text = printed(check_metrics, OUTCOME, last=Before(known | names, 1.0, 0, 0))
     assert OUTCOME.exit_code == 1
     assert ("status_tool_last_success_timestamp_seconds{" in text) is (not names)
 
@@ -624,21 +627,21 @@ def test_the_success_of_a_check_of_less_is_none(limits: tuple[str, ...], tmp_pat
     """One of a table alone was the last success of all, or of another one, however long that was not complete."""
     path = tmp_path / "f.prom"
     good = replace(OUTCOME, hbase=replace(HBASE, verdict=Verdict.COMPLETE), limits=limits)
-    write_report(MetricsReporter(1_700_000_000_000), good, path)
+    write_report(path, check_metrics(good, 1_700_000_000_000))
     for outcome in (replace(OUTCOME, limits=limits), OUTCOME, replace(OUTCOME, limits=("only table b (chosen)",))):
-        text = printed(MetricsReporter(last=before(path)), outcome)
+        text = printed(check_metrics, outcome, last=before(path))
         assert ("status_tool_last_success_timestamp_seconds{" in text) is (outcome.limits == limits)
 
 
 def test_metrics_leave_out_what_was_not_checked() -> None:
-    found = samples(printed(MetricsReporter(), replace(OUTCOME, hdfs=None)))
+    found = samples(printed(check_metrics, replace(OUTCOME, hdfs=None)))
     assert not any("hdfs" in key or "files" in key for key in found)
 
 
 @settings(deadline=None)
 @given(st.text())
 def test_no_name_breaks_the_metrics(name: str) -> None:
-    assert len(samples(printed(MetricsReporter(), hostile(name)))) == len(samples(printed(MetricsReporter())))
+    assert len(samples(printed(check_metrics, hostile(name)))) == len(samples(printed(check_metrics)))
 
 
 # --- HTML -----------------------------------------------------------------------------------
@@ -670,9 +673,7 @@ class Page(HTMLParser):
 
 
 def test_html_tells_all_of_it() -> None:
-    text = printed(
-        HtmlReporter(run_ms=0), with_server(OUTCOME, ServerState("master", "h,1,2", "w", True, True, False, 5, "{}"))
-    )
+    text = printed(html_report, with_server(OUTCOME, ServerState("master", "h,1,2", "w", True, True, False, 5, "{}")))
     page = Page(text)
     assert page.open == []
     assert page.text.count("NOT COMPLETE") == 2, "its title, and the verdict once"
@@ -696,12 +697,37 @@ def test_html_tells_all_of_it() -> None:
 @example(HOSTILE)
 def test_no_name_becomes_markup(name: str) -> None:
     page, harmless = (
-        Page(printed(HtmlReporter(run_ms=0), with_server(hostile(text), ServerState(text, text, text, detail=text))))
+        Page(printed(html_report, with_server(hostile(text), ServerState(text, text, text, detail=text))))
         for text in (name, "x")
     )
     assert page.open == []
     assert page.tags == harmless.tags
     assert page.tags.count("script") == 1, "the page's own"
+
+
+@settings(deadline=None)
+@given(st.text(min_size=1))
+@example(HOSTILE)
+def test_no_name_becomes_markup_on_the_other_pages(name: str) -> None:
+    """They have no script, and their policy lets none run."""
+
+    def pages(text: str) -> Iterator[str]:
+        clusters = ClusterMap((Cluster("m", text, "master"), Cluster(text, text)), (PeerLink("m", text, text, text),))
+        yield "".join(topology_page(clusters, [text], [text]))
+        edges = [Edge(Hop("m", text, text), False, PathState(Reach.GAP, None, (text,)))]
+        matrix = {"m": {text: edges[0].judged}}
+        shown = {"cut_ms": 0, "verdict": Verdict.INCOMPLETE, "headline": text, "notes": [text]}
+        yield "".join(graph_page(clusters, matrix, edges, **shown))  # type: ignore[arg-type]
+        tables = {text: TablePoint(5, text, Beyond(9, 1))}
+        point = RecoveryPoint(text, text, 9, 5, None, text, None, tables, 9, None, 1, 1, (text,))
+        yield "".join(point_page(point, [text, text], "incomplete"))
+
+    for hostile_text, harmless_text in zip(pages(name), pages("x"), strict=True):
+        page, harmless = Page(hostile_text), Page(harmless_text)
+        assert page.open == []
+        assert page.tags == harmless.tags
+        assert "script" not in page.tags
+        assert "default-src 'none'; style-src 'unsafe-inline'\"" in hostile_text
 
 
 def test_the_topology_is_drawn() -> None:
@@ -717,7 +743,7 @@ def test_the_topology_is_drawn() -> None:
     assert [(link.source, link.target, link.broken) for link in clusters.links] == [
         *(("11-m", "22-s", False), ("11-m", "z:1:/far", True), ("22-s", "11-m", False))
     ]
-    text = printed(HtmlReporter(run_ms=0), replace(OUTCOME, clusters=clusters))
+    text = printed(html_report, replace(OUTCOME, clusters=clusters))
     page = Page(text)
     assert (text.count('<rect class="box'), text.count("<marker id")) == (3, 2)
     assert all(word in page.text for word in ("22-s", "z:1:/far", "peer back", "peer far: DISABLED"))
@@ -730,19 +756,19 @@ def test_the_topology_is_drawn() -> None:
 # --- files and words ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("reporter", [HtmlReporter(), MetricsReporter(), JsonReporter(), TextReporter()])
-def test_reports_appear_whole_or_not_at_all(tmp_path: Path, reporter: Reporter) -> None:
+@pytest.mark.parametrize("report", [html_report, check_metrics, json_report, text_report])
+def test_reports_appear_whole_or_not_at_all(tmp_path: Path, report: Report) -> None:
     path = tmp_path / "report"
-    write_report(reporter, hostile("ü" + HOSTILE + "\ud800"), path)
+    write_report(path, report(hostile("ü" + HOSTILE + "\ud800")))
     before = path.read_text(encoding="utf-8")
     broken = replace(OUTCOME, cut_ms="x")  # type: ignore[arg-type]
     broken = replace(broken, problems=(object(),))  # type: ignore[arg-type]
     with pytest.raises((TypeError, AttributeError)):
-        write_report(reporter, broken, path)
+        write_report(path, report(broken))
     assert path.read_text(encoding="utf-8") == before
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(OutputError, match="is a folder"):
-        write_report(reporter, OUTCOME, tmp_path)
+        write_report(tmp_path, report(OUTCOME))
 
 
 @settings(deadline=None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import io
 import json
 import os
 import re
@@ -16,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from status_tool.report.page import HtmlReporter
-from status_tool.report.point_page import point_page
-from status_tool.report.reporter import write_report
+from status_tool.report.page import html_report
+from status_tool.report.small_pages import point_page
+from status_tool.report.summary import write_report
 from status_tool.vocabulary.outcome import (
     Beyond,
     Drawing,
@@ -79,7 +78,7 @@ def outcome(tables: int, each: int) -> Outcome:
 
 
 def page(path: Path, measured: Outcome) -> str:
-    write_report(HtmlReporter(run_ms=0), measured, path)
+    write_report(path, html_report(measured, run_ms=0))
     return path.read_text(encoding="utf-8")
 
 
@@ -207,12 +206,11 @@ def test_the_page_of_a_recovery_point(tmp_path: Path) -> None:
         "new": TablePoint(None, "missing: y", Beyond(90_000, 3)),
     }
     answer = RecoveryPoint("s", "m", 110_000, 60_000, 300, "behind: x", "exact", tables, 100_000, 30_000, 5, 3)
-    stream = io.StringIO()
-    point_page(answer, ["All before <b>."], "incomplete", stream)
-    (tmp_path / "page.html").write_text(stream.getvalue(), encoding="utf-8")
+    text = "".join(point_page(answer, ["All before <b>."], "incomplete"))
+    (tmp_path / "page.html").write_text(text, encoding="utf-8")
     _, console = in_browser(tmp_path / "page.html", tmp_path / "profile")
     assert console == []
-    measured = measured_by(_MEASURE, stream.getvalue(), tmp_path)
+    measured = measured_by(_MEASURE, text, tmp_path)
     assert measured["width"] <= 390, "the page itself does not scroll sideways"
     assert measured["names"] == [*tables]
     assert measured["marks"] == 3

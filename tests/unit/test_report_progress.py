@@ -19,9 +19,8 @@ from status_tool.cli.options import show_as
 from status_tool.errors import ConnectionFailed, OutputError
 from status_tool.report import progress as progress_module
 from status_tool.report.progress import (
-    Counted,
-    LineProgress,
-    LiveProgress,
+    Bars,
+    Lines,
     Phase,
     Progress,
     Shown,
@@ -92,11 +91,17 @@ def test_several_count_side_by_side(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         for pattern in (r"streams, [^,]+, 4 of 8, ", r"files, [^,]+, 3 done, "):
             found = partial(re.search, pattern)
             wait_until(lambda f=found: f(stream.getvalue()) and f(log.read_text()), 120, pattern, interval=0.01)  # type: ignore[misc]
-    live = LiveProgress(Terminal())
-    with live, live.phase("streams", 10) as streams, live.phase("files") as files:
+    bars = Bars(Terminal())
+    with Progress(bars) as live, live.phase("streams", 10) as streams, live.phase("files") as files:
         streams.reach(4, 8)
         files.advance(3)
-        assert [(bar.completed, bar.total) for bar in live._bars.tasks] == [(4, 8), (3, None)]
+        bars._bars.refresh()
+        assert [(bar.completed, bar.total) for bar in bars._bars.tasks] == [(4, 8), (3, None)]
+    assert [(bar.completed, bar.total) for bar in bars._bars.tasks] == [(8, 8), (3, 3)]
+    with suppress(ConnectionFailed), Progress(bars) as live, live.phase("fails", 10) as failing:
+        failing.advance(7)
+        raise ConnectionFailed("no answer")
+    assert (bars._bars.tasks[-1].completed, bars._bars.tasks[-1].total) == (7, 10)
 
 
 def test_time_left_is_that_of_the_rate_so_far() -> None:
@@ -160,7 +165,7 @@ def test_live_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     stream = Terminal()
     progress = make_progress(stream)
-    assert isinstance(progress, LiveProgress)
+    assert [type(display) for display in progress._displays] == [Bars]
     use(progress)
     text = stream.getvalue()
     assert "counted [bold]" in text
@@ -187,32 +192,33 @@ def test_lines_on_a_terminal_that_cannot_redraw(monkeypatch: pytest.MonkeyPatch)
 def test_a_closed_stderr_does_not_end_the_run() -> None:
     stream = Terminal()
     stream.close()
-    use(LineProgress(stream))
+    use(Progress(Lines(stream)))
     with open(os.devnull) as unwritable:
-        use(LineProgress(unwritable))
+        use(Progress(Lines(unwritable)))
 
 
 def test_threads_may_advance() -> None:
-    progress = LiveProgress(Terminal())
+    bars = Bars(Terminal())
 
-    def advance_often(parts: Counted) -> None:
+    def advance_often(parts: Phase) -> None:
         for _ in range(100):
             parts.advance()
 
-    with progress, progress.phase("parts", 400) as parts:
+    with Progress(bars) as progress, progress.phase("parts", 400) as parts:
         threads = [threading.Thread(target=advance_often, args=(parts,)) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert progress._bars.tasks[0].completed == 400
+        bars._bars.refresh()
+        assert bars._bars.tasks[0].completed == 400
 
 
 @given(st.text(min_size=1))
 def test_no_name_steers_a_terminal_or_adds_a_line(name: str) -> None:
     """What is shown of a step or note is as many lines as there are calls, and prints as itself."""
     stream = Terminal()
-    with LineProgress(stream) as progress:
+    with Progress(Lines(stream)) as progress:
         progress.note(name)
         with progress.phase(name):
             progress.note(name)

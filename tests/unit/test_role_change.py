@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from status_tool.cli import switchover as command
+from status_tool.cli.defaults import FILE_VARIABLE
 from status_tool.cli.main import main
-from status_tool.cli.targets import FILE_VARIABLE
 from status_tool.errors import UsageError
 from status_tool.explain.role_change import BY_HAND, SHELL, TOOL, Move, Naming, switch_steps
 from status_tool.rules.graph import Station

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,14 @@ ROOMS = (
 """Each may import from itself and from those before it."""
 
 
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(path.read_text())))
+
+
 def imported(path: Path) -> Iterator[str]:
     """The modules of this package that one imports, wherever in its text; names of modules or of what is in them."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == PACKAGE.name:
             yield from (f"{node.module}.{name.name}" for name in node.names)
         elif isinstance(node, ast.Import):
@@ -93,7 +99,7 @@ def test_no_docstring_begins_with_a_fragment() -> None:
     said = [
         (path.name, text)
         for path in modules()
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes(path)
         if isinstance(node, kinds) and (text := ast.get_docstring(node))
     ]
     assert [(name, text) for name, text in said if text.split()[0] in FRAGMENTS] == []

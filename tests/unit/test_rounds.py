@@ -11,6 +11,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from status_tool.digests.keys import Interval, TableRange
@@ -25,6 +27,8 @@ from status_tool.runs.live_rounds import Look, Master
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.sampling import Repeated
 from status_tool.runs.slave_side import Scratch
+from status_tool.sources.codec import batches
+from status_tool.sources.interface import Source
 from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import SLAVE, Header
@@ -160,6 +164,15 @@ def test_a_region_of_a_table_that_is_shipped_is_waited_for(
     seen.in_transition = frozenset({table})
     expected = Verdict.UNVERIFIABLE if ends else Verdict.COMPLETE
     assert seen.run(Watched(seen), math.inf).verdict is expected
+
+
+@pytest.mark.parametrize(("left_s", "expected"), [(60.0, Verdict.COMPLETE), (0.0, Verdict.UNVERIFIABLE)])
+def test_openings_that_are_still_to_be_recorded_are_waited_for(
+    left_s: float, expected: Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Trackers do so by themselves, but never beyond the time that is given."""
+    seen = Rounds(monkeypatch, replace(UNVERIFIABLE, is_settling=True), COMPLETE)
+    assert seen.run(FixedMaster(FILE, lambda _: None), left_s).verdict is expected
 
 
 @pytest.mark.parametrize("is_kept", [True, False])
@@ -308,3 +321,69 @@ def test_rows_are_compared_beside_spark_only_once_the_slave_is_read_for_good(
     seen.run(FixedMaster(FILE, lambda _: None), left_s, RowsAsked(None, every), near)
     each = ["slave", "question", "files, kept"]
     assert seen.done == [*each, *(["rows"] * begins), *(each if left_s else []), "proofs"]
+
+
+class Many(Source):
+    """More rows than this process reads alone, a batch for each; the table is read anew each time."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows, self.reads = rows, 0
+
+    def partitions(self) -> list[int]:
+        """Return one part."""
+        return [0]
+
+    def read(self, _: int) -> Iterator[pa.RecordBatch]:
+        """Yield a segment a batch."""
+        self.reads += 1
+        for seq in range(self.rows):
+            yield next(iter(batches([{"kind": "segment", "table": "t", "region": "r", "prev": seq, "seq": seq + 1}])))
+
+
+@pytest.mark.parametrize(
+    ("rows", "reads_again", "by"),
+    [
+        (3, False, "this process"),
+        (4, False, "Spark, from the table"),
+        (4, True, "this process"),
+        (6, True, "this process"),
+        (7, True, "Spark, from a file"),
+    ],
+)
+def test_a_large_slave_whose_rows_are_compared_is_read_once(
+    rows: int, reads_again: bool, by: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With --rows it is judged twice, of one moment: Spark finds it in a file, however many rows it has.
+
+    Without, Spark's workers read what is more than a few in parallel.
+    """
+    given = list[Any]()
+
+    def told(name: str, place: int) -> Any:
+        def noted(*arguments: Any) -> Any:
+            given.append(arguments[place])
+            return name
+
+        return noted
+
+    source, scratch = Many(rows), Scratch(tmp_path, tmp_path / "slave.parquet")
+    monkeypatch.setattr(slave_side, "NEAR_ROWS", 3)
+    monkeypatch.setattr(slave_side, "MOST_ROWS", 6)
+    monkeypatch.setattr(slave_side, "read_parquet", told("Spark, from a file", 1))
+    monkeypatch.setattr(slave_side, "spark_source", SimpleNamespace(load=told("Spark, from the table", 1)))
+    monkeypatch.setattr(slave_side, "_shared_out", lambda gathered, _: gathered)
+    for _ in range(2):
+        slave = Snapshot(HEADER, (), (source,))
+        slave_side.read_here(slave, lambda _: None, scratch, reads_again=reads_again)
+    before = source.reads
+    for _ in range(2):
+        found = slave_side.slave_rows(lambda: NO_SETTINGS, slave, scratch)
+        if by != "this process":
+            assert found == by
+            continue
+        assert isinstance(found, pa.Table)
+        assert sorted(found["seq"].to_pylist()) == [*range(1, rows + 1)]
+    assert source.reads == before, "once it was read here, nobody asks the table again"
+    files = [pq.read_metadata(path).num_rows for path in given if isinstance(path, Path)]
+    assert files == ([rows, rows] if by == "Spark, from a file" else [])
+    assert scratch.is_near == (by != "Spark, from the table")

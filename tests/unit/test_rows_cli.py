@@ -20,15 +20,9 @@ from status_tool.errors import ConfigurationError
 from status_tool.rules.descriptors import TTL_FOREVER
 from status_tool.rules.peers import parse_peer
 from status_tool.sources.state_table import now_ms
+from tests.unit.test_evidence_reference import family
 
-PLAIN = {
-    "scope": 1,
-    "versions": 3,
-    "min_versions": 0,
-    "ttl": TTL_FOREVER,
-    "keep_deleted": "FALSE",
-    "new_version_behavior": False,
-}
+PLAIN = family(versions=3)
 
 
 def cluster(**families: dict[str, Any]) -> DescribedCluster:
@@ -80,7 +74,6 @@ def test_what_min_versions_keeps_is_compared_however_old_it_is(ours: int, theirs
     ],
 )
 def test_descriptors_under_which_a_difference_proves_nothing(ours: Any, theirs: Any, word: str) -> None:
-    """Each is named."""
     how = comparable(cluster(f={**PLAIN, **ours}), cluster(f={**PLAIN, **theirs}), "t", ["f"], ())
     assert word in how.doubts[0]
 

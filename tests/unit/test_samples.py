@@ -18,7 +18,6 @@ SAMPLES = REPOSITORY / "sample_status"
 @pytest.mark.slow
 @pytest.mark.parametrize(("sample", "exit_code"), [("complete", 0), ("behind", 1), ("gap", 1)])
 def test_sample(sample: str, exit_code: int, tmp_path: Path) -> None:
-    """As the README says."""
     files = [SAMPLES / sample / f"{side}.status" for side in ("master", "slave")]
     outputs = {name: tmp_path / name for name in ("repair.sh", "missing.jsonl", "differ.txt", "unverifiable.jsonl")}
     lists = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import random
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -22,6 +23,7 @@ from status_tool.vocabulary.selection import (
     Exclusions,
     PathMap,
     outermost,
+    overlap,
     plain_path,
     read_path_file,
     root_of,
@@ -54,6 +56,36 @@ from tests.unit.test_answer import holds
 def test_globs(pattern: str, path: str, expected: bool) -> None:
     """A star stays within a name; a folder stands for all that is below it; a name may end in a line end."""
     assert holds(pattern, path) is expected
+
+
+@pytest.mark.parametrize(
+    ("path", "root", "expected"),
+    [
+        ("/data", "/data/a", "/data/a"),
+        ("/data/a", "/data", "/data/a"),
+        ("/data/a", "/data/b", None),
+        ("/data/ab", "/data/a", None),
+        ("/", "/*/a", "/*/a"),
+        ("/*", "/", "/*"),
+        ("/data/x", "/data/*/.staging", "/data/x/.staging"),
+        ("/data/*", "/*/.staging", "/data/.staging"),
+        ("/data/*/x", "/data/.staging", "/data/.staging/x"),
+        ("/data/x/y", "/data/[!x]/.staging", None),
+        ("/data/x*", "/data/*y/.staging", "/data/*y/.staging"),
+        ("/data/x*", "/data/y*/.staging", None),
+        ("/data/*/a", "/*/x?/*/b", "/data/x?/a/b"),
+        ("/data/[*]", "/data/*", "/data/[*]"),
+    ],
+)
+def test_two_roots_share_a_part(path: str, root: str, expected: str | None) -> None:
+    """It is a root that a listing of either one may leave out; two patterns of one name leave the second one's."""
+    assert overlap(path, root) == expected
+    names = ["", ".staging", "a", "b", "x", "xy", "y", "*"]
+    paths = [plain_path("/".join(("", *parts))) for parts in product(("data", "x1"), names, names, "ab")]
+    of_both = [one for one in paths if holds(path, one) and holds(root, one)]
+    found = [one for one in paths if expected is not None and holds(expected, one)]
+    assert set(of_both) <= set(found)
+    assert all(holds(root, one) for one in found)
 
 
 def test_a_bracket_of_a_name_matches_no_slash() -> None:

@@ -48,25 +48,21 @@ def notices_of(outcome: Outcome) -> str:
     return " ".join(outcome.notices)
 
 
-@pytest.mark.parametrize(
-    ("side", "key"),
-    [
-        ("slave", FILTER),
-        ("slave", "hbase.replication.sink.service"),
-        ("slave", "hbase.hstore.defaultengine.compactor.class"),
-        ("slave", "hbase.hstore.defaultengine.storeflusher.class"),
-        ("slave", "hbase.regionserver.memstore.class"),
-        ("slave", "hbase.hstore.mobengine.compactor.class"),
-        ("slave", "hbase.wal.provider"),
-        ("slave", "hbase.wal.regiongrouping.delegate.provider"),
-        ("master", "hbase.replication.source.service"),
-        ("master", "hbase.hregion.impl"),
-    ],
-)
+OTHER_CODE = {
+    "slave": (
+        *(FILTER, "hbase.replication.sink.service", "hbase.regionserver.memstore.class", "hbase.wal.provider"),
+        *("hbase.hstore.defaultengine.compactor.class", "hbase.hstore.defaultengine.storeflusher.class"),
+        *("hbase.hstore.mobengine.compactor.class", "hbase.wal.regiongrouping.delegate.provider"),
+    ),
+    "master": ("hbase.replication.source.service", "hbase.hregion.impl"),
+}
+
+
+@pytest.mark.parametrize(("side", "key"), [(side, key) for side, keys in OTHER_CODE.items() for key in keys])
 def test_nothing_is_complete_where_other_code_replicates(side: str, key: str) -> None:
     """A sink filter skips entries: where holes are excused, nothing would show it."""
     ours, theirs = (
-        having(rows, {key: "com.x.F"}) if side == of else rows for rows, of in ((OURS, "master"), (THEIRS, "slave"))
+        having(one, {key: "com.x.F"}) if side == of else one for one, of in ((OURS, "master"), (THEIRS, "slave"))
     )
     outcome = check(ours, theirs)
     problem = only(outcome)
@@ -199,18 +195,8 @@ def test_both_rows_of_a_server_count_once() -> None:
     assert len(judge_settings([], rows, None).findings) == 1
 
 
-@pytest.mark.parametrize(
-    ("detail", "keeps"),
-    [
-        (json.dumps({"settings": {SINGLE_ENTRIES: "true"}}), True),
-        (json.dumps({"settings": {SINGLE_ENTRIES: "all"}}), True),
-        (json.dumps({"settings": {SINGLE_ENTRIES: "false"}}), False),
-        (json.dumps({"settings": WITH_TAGS}), False),
-        (json.dumps({"settings": [SINGLE_ENTRIES]}), False),
-        ("no JSON", False),
-        (None, False),
-    ],
-)
-def test_a_witnesss_slave_must_say_that_it_records_single_entries(detail: str | None, keeps: bool) -> None:
+def test_a_witnesss_slave_must_say_that_it_records_single_entries() -> None:
     """A tracker of an earlier version does not say it."""
-    assert keeps_single_entries(detail) is keeps
+    said = [json.dumps({"settings": {SINGLE_ENTRIES: value}}) for value in ("true", "all", "false")]
+    others = [json.dumps({"settings": one}) for one in (WITH_TAGS, [SINGLE_ENTRIES])]
+    assert [detail for detail in (*said, *others, "no JSON", None) if keeps_single_entries(detail)] == said[:2]

@@ -51,7 +51,19 @@ def test_the_doctor_finds_no_cluster_ready_whose_peers_nobody_reads(monkeypatch:
     assert "CopyReplicationPeers" in (found.mend or "")
 
 
-@pytest.mark.parametrize("option", ["--check", "--witness=zk:1/w", "--master-zookeeper=zk:1/hbase"])
+@pytest.mark.parametrize("options", [["--check", "--create"], ["--create", "--no-create"]])
+def test_nothing_is_created_by_an_option_that_would_be_ignored(
+    options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--check --create` looked, and created nothing."""
+    assert main(["setup", *options]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n"), "--create" in said.err) == ("", 1, True), said.err
+
+
+@pytest.mark.parametrize(
+    "option", ["--check", "--witness=zk:1/w", "--master-zookeeper=zk:1/hbase", "--create", "--thrift=h:1"]
+)
 def test_a_jar_is_put_and_nothing_is_looked_at(option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Whoever gives such an option expects a look."""
     assert main(["setup", "--jar-to", str(tmp_path), option]) == 2

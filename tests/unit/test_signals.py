@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import array
+import fcntl
 import gc
+import json
 import os
 import random
 import signal
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -23,7 +27,8 @@ from status_tool.clients.config import ThriftEndpoint
 from status_tool.errors import ConfigurationError
 from status_tool.sources.state_table import StateTable
 from status_tool.spark import jvm
-from tests.pair import REPOSITORY, tool_here
+from tests.lab.waiting import wait_until
+from tests.pair import REPOSITORY, tool_environment, tool_here
 from tests.signals import fired, shots
 
 SIGNALS = int(os.environ.get("SIGNALS", "4"))
@@ -223,6 +228,117 @@ def test_a_signal_in_an_exec_keeps_its_exit_code() -> None:
     """CPython would end by SIGINT instead, by whatever signal it was."""
     done = subprocess.run([sys.executable, "-c", INTERRUPTED_EXEC], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (143, "status-tool: interrupted; nothing was written\n")
+
+
+TOLD = """
+import os, signal, sys
+from status_tool.cli import {module}
+
+def told(*arguments, **options):
+{body}
+
+{module}.{name} = told
+from status_tool.cli.entry import entry
+entry()
+"""
+ENTRIES = 20_000
+"""So many make a document larger than a pipe holds."""
+
+
+def _document(folder: Path) -> list[str]:
+    """A command line that prints a large one."""
+    (folder / "f.toml").write_text(f"exclude = {json.dumps([f'/data/{n}' for n in range(ENTRIES)])}")
+    (folder / "f.toml").chmod(0o600)
+    return [sys.executable, "-m", "status_tool", "config", "--json"]
+
+
+def _hit_while_writing(command: list[str], number: signal.Signals, environment: dict[str, str]) -> tuple[int, str, str]:
+    """Send a signal to a process that waits for the reader of its stdout; returns its exit code and its words."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    try:
+        # A page of it may be full of less than another one.
+        wait_until(lambda: _unread(process.stdout) > 60_000, 60, "stdout's pipe is full", interval=0.01)
+        process.send_signal(number)
+        # Nobody reads until it has ended.
+        code = process.wait(60)
+        return code, *process.communicate()
+    finally:
+        process.kill()
+
+
+def _unread(pipe: IO[str] | None) -> int:
+    assert pipe is not None
+    waiting = array.array("i", [0])
+    fcntl.ioctl(pipe.fileno(), termios.FIONREAD, waiting)
+    return waiting[0]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_a_document_is_read_slowly_adds_none(number: signal.Signals, tmp_path: Path) -> None:
+    """Its half was followed by its rest and by the document of an error; the end waited for the reader."""
+    command = _document(tmp_path)
+    environment = {**tool_environment(), "STATUS_TOOL_CONFIG": str(tmp_path / "f.toml")}
+    whole = subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout
+    assert len(json.loads(whole)["options"][0]["value"]) == ENTRIES
+    code, stdout, stderr = _hit_while_writing(command, number, environment)
+    assert (code, stderr) == (128 + number, "status-tool: interrupted; nothing was written\n")
+    assert stdout
+    assert whole.startswith(stdout)
+
+
+def test_a_signal_behind_a_document_adds_none() -> None:
+    body = "    print('{}', flush=True)\n    os.kill(os.getpid(), signal.SIGTERM)"
+    code = TOLD.format(module="show_config", name="print_answer", body=body)
+    command = [sys.executable, "-c", code, "config", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=tool_environment())
+    assert (done.returncode, done.stdout) == (143, "{}\n")
+    assert done.stderr == "status-tool: interrupted; nothing was written\n"
+
+
+SERVICE = """    from status_tool.cli.repeated import as_service, print_round
+    from status_tool.cli import signals
+    signals.END_S = {end_s}
+    with as_service():
+        print_round({{"round": 1}}, "", as_json=True)
+        {then}"""
+
+
+def _service(then: str, end_s: float = 60) -> list[str]:
+    body = SERVICE.format(then=then, end_s=end_s)
+    code = TOLD.format(module="watching", name="keep_watch", body=body)
+    return [sys.executable, "-c", code, "watch", "-i", "f", "--json"]
+
+
+def test_a_signal_between_rounds_has_a_document_of_its_own() -> None:
+    """One line each."""
+    command = _service("os.kill(os.getpid(), signal.SIGTERM)")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=tool_environment())
+    assert (done.returncode, done.stderr) == (143, "status-tool: interrupted\n")
+    assert list(map(json.loads, done.stdout.splitlines())) == [
+        {"round": 1},
+        {"error": "interrupted", "exit_code": 143},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("then", "end_s"),
+    [
+        ("print_round({'large': 'x' * 1_000_000}, '', as_json=True)", 60),
+        # Whatever is in the way of the usual end, the service ends, and its document with it.
+        (
+            "try: print_round({'large': 'x' * 1_000_000}, '', as_json=True)\n        finally: signal.pause()",
+            0.1,
+        ),
+    ],
+    ids=["soon", "late"],
+)
+def test_a_signal_while_a_round_is_read_slowly_adds_no_document(then: str, end_s: float) -> None:
+    code, stdout, stderr = _hit_while_writing(_service(then, end_s), signal.SIGTERM, tool_environment())
+    assert (code, stderr) == (143, "status-tool: interrupted\n")
+    first, _, second = stdout.partition("\n")
+    assert json.loads(first) == {"round": 1}
+    assert second
+    assert (json.dumps({"large": "x" * 1_000_000}) + "\n").startswith(second)
 
 
 @pytest.mark.slow

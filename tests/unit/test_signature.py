@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 import stat
 from dataclasses import replace
 from functools import partialmethod
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from status_tool.atomic import file_mode
+from status_tool.cli.defaults import FILE_VARIABLE
 from status_tool.cli.main import main
-from status_tool.cli.targets import FILE_VARIABLE
 from status_tool.clients.webhdfs import WebHdfs
 from status_tool.errors import ConfigurationError, StatusFileError
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.signature import SIGNATURE_PATTERN, SignKey, read_key
-from status_tool.status_file.writer import StatusWriter
-from status_tool.vocabulary.schema import STATUS_SCHEMA
-from tests.unit.test_status_file import HEADER
+from tests.status_files import HEADER, rewritten, write
+from tests.unit.test_status_file import resealed
 from tests.unit.test_webhdfs import FakeHdfs, fake  # noqa: F401  # a fixture
 
 SECRET = "planted-secret-of-this-test"
@@ -40,66 +36,44 @@ def key_file(path: Path, secret: str = SECRET) -> Path:
     return path
 
 
-def written(path: Path, key: SignKey | None, source: Path | None = None) -> Path:
-    """A status file; the rows and header of `source` where one is given."""
-    if source is None:
-        header, batches = HEADER, [pa.RecordBatch.from_pylist([{"kind": "file", "path": "/x"}], STATUS_SCHEMA)]
-    else:
-        with open_status(source) as file:
-            header, batches = file.header, list(file.rows())
-    with StatusWriter(path, header, key) as writer:
-        for batch in batches:
-            writer.write(batch)
-    return path
+ONE, TWO = SignKey(b"one" * 10), SignKey(b"two" * 10)
+
+
+def written(path: Path, key: SignKey | None, name: str = "/x", cut_ms: int = HEADER.cut_ms) -> Path:
+    return write(path, {"kind": "file", "path": name}, header=replace(HEADER, cut_ms=cut_ms), key=key)
 
 
 def test_a_signature_holds(tmp_path: Path) -> None:
     """For the key that made it; a reader without key reads the file all the same, as older versions do."""
-    path = written(tmp_path / "f", SignKey(b"one" * 10))
-    with open_status(path, key=SignKey(b"one" * 10)) as signed, open_status(path) as plain:
-        assert signed.header == plain.header
-        assert signed.counts == plain.counts
+    path = written(tmp_path / "f", ONE)
+    with open_status(path, key=ONE) as signed, open_status(path) as plain:
+        assert (signed.header, signed.counts) == (plain.header, plain.counts)
     with pytest.raises(StatusFileError, match="not signed with the key"):
-        open_status(path, key=SignKey(b"two" * 10))
+        open_status(path, key=TWO)
 
 
 def test_what_is_not_signed_is_not_taken(tmp_path: Path) -> None:
     """A plain file, the original's JSON, and a signed file that was opened and written again by somebody else."""
-    key = SignKey(b"one" * 10)
     with pytest.raises(StatusFileError, match="is not signed: write it with --sign-key"):
-        open_status(written(tmp_path / "plain", None), key=key)
+        open_status(written(tmp_path / "plain", None), key=ONE)
     (tmp_path / "f.json").write_text('{"shutdownTime": 1, "hdfsState": {}, "hBaseState": {}}')
     open_status(tmp_path / "f.json").close()
     with pytest.raises(StatusFileError, match="cannot be signed"):
-        open_status(tmp_path / "f.json", key=key)
-    forged = tmp_path / "forged"
-    with StatusWriter(forged, replace(HEADER, cut_ms=HEADER.cut_ms + 1), SignKey(b"two" * 10)) as writer:
-        writer.write(pa.RecordBatch.from_pylist([{"kind": "file", "path": "/y"}], STATUS_SCHEMA))
+        open_status(tmp_path / "f.json", key=ONE)
+    forged = written(tmp_path / "forged", TWO, "/y", HEADER.cut_ms + 1)
     open_status(forged).close()  # whole, and still not ours
     with pytest.raises(StatusFileError, match="not signed with the key"):
-        open_status(forged, key=key)
+        open_status(forged, key=ONE)
 
 
 def test_another_files_signature_does_not_fit(tmp_path: Path) -> None:
     """Put into a file of the same length, with a digest that fits."""
-    key = SignKey(b"one" * 10)
-    first = written(tmp_path / "1", key)
-    second = tmp_path / "2"
-    with StatusWriter(second, replace(HEADER, cut_ms=HEADER.cut_ms + 1), SignKey(b"two" * 10)) as writer:
-        writer.write(pa.RecordBatch.from_pylist([{"kind": "file", "path": "/y"}], STATUS_SCHEMA))
+    first, second = written(tmp_path / "1", ONE), written(tmp_path / "2", TWO, "/y", HEADER.cut_ms + 1)
     (signature,) = SIGNATURE_PATTERN.findall(first.read_bytes())
-    data = SIGNATURE_PATTERN.sub(lambda found: found[0].replace(found[1], signature), second.read_bytes())
-    second.write_bytes(_with_digest(data))
+    resealed(second, SIGNATURE_PATTERN.sub(lambda found: found[0].replace(found[1], signature), second.read_bytes()))
     open_status(second).close()
     with pytest.raises(StatusFileError, match="not signed with the key"):
-        open_status(second, key=key)
-
-
-def _with_digest(data: bytes) -> bytes:
-    place = re.compile(rb"(status-tool-digest\x18\x40)[0-9a-f]{64}")
-    zeros = place.sub(rb"\g<1>" + b"0" * 64, data)
-    digest = hashlib.sha256(zeros).hexdigest().encode()
-    return place.sub(rb"\g<1>" + digest, data)
+        open_status(second, key=ONE)
 
 
 @pytest.mark.parametrize(("mode", "content"), [(0o644, SECRET), (0o640, SECRET), (0o600, ""), (0o600, "short")])
@@ -144,7 +118,7 @@ def test_a_signature_that_the_configuration_requires_is_required(
     assert "--require-signature needs --sign-key FILE" in capsys.readouterr().err
 
 
-def test_a_point_of_signed_files_is_as_old_as_the_one_who_asks_allows(
+def test_a_point_of_signed_files_is_as_old_as_its_asker_allows(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Whoever may write to the slave's table of files could raise the interval, and an old point would be fresh."""
@@ -234,7 +208,8 @@ def test_a_signed_check_leaves_no_secret_behind(
     monkeypatch.setenv("no_proxy", "")
     key = key_file(tmp_path / "key")
     master, slave = (
-        written(out / f"{side}.status", read_key(key), SAMPLE / f"{side}.status") for side in ("master", "slave")
+        rewritten(SAMPLE / f"{side}.status", to=out / f"{side}.status", key=read_key(key))
+        for side in ("master", "slave")
     )
     check = ["run", "-i", str(master), "--slave-status", str(slave), "--require-signature", "--sign-key", str(key)]
     reports = ["--report", str(out / "r.html"), "--metrics", str(out / "m.prom")]

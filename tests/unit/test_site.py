@@ -17,17 +17,9 @@ from tests.site_hook import indented
 pytestmark = pytest.mark.slow
 
 FETCHED = {
-    "script": ("src",),
-    "link": ("href",),
-    "img": ("src", "srcset"),
-    "source": ("src", "srcset"),
-    "iframe": ("src",),
-    "object": ("data",),
-    "embed": ("src",),
-    "use": ("href", "xlink:href"),
-    "image": ("href", "xlink:href"),
-    "video": ("src", "poster"),
-    "audio": ("src",),
+    **{"script": ("src",), "iframe": ("src",), "embed": ("src",), "audio": ("src",), "video": ("src", "poster")},
+    **{"img": ("src", "srcset"), "source": ("src", "srcset"), "object": ("data",)},
+    **{"link": ("href",), "use": ("href", "xlink:href"), "image": ("href", "xlink:href")},
 }
 """What a browser loads by itself, unlike the target of `<a>`."""
 
@@ -71,9 +63,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(
-        command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=900, check=False
-    )
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 

@@ -7,8 +7,9 @@ waiting moves. Whatever happens between two reads is an event before one of them
 from __future__ import annotations
 
 import contextlib
+import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,9 +27,11 @@ from status_tool.gather.measured_queues import Measured
 from status_tool.gather.parallel_reading import read_all
 from status_tool.gather.snapshot import Request, Snapshot, _hbase, settle
 from status_tool.rules.descriptors import TTL_FOREVER
+from status_tool.rules.origins import judge_origins
 from status_tool.rules.peer_versions import REFRESHED_MS
 from status_tool.rules.peers import parse_peer
 from status_tool.rules.settled import settled_before
+from status_tool.runs import write
 from status_tool.sources import codec, meta, state_table
 from status_tool.sources.arrivals import Mark
 from status_tool.sources.replication_queues import HFileRefs, Queue, Queues, Wal
@@ -36,7 +39,7 @@ from status_tool.sources.state_table import Barrier, StateTable, StateTableSourc
 from status_tool.sources.wals import Extent
 from status_tool.sources.witness_folders import WitnessStores
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
-from status_tool.vocabulary.ids import origin_id
+from status_tool.vocabulary.ids import as_hex, origin_id
 from status_tool.vocabulary.names import META, PUBLISHED_FAMILY, status_table_of
 from status_tool.vocabulary.schema import NewRow
 from status_tool.vocabulary.scope import TableFilter
@@ -45,13 +48,14 @@ from status_tool.vocabulary.state_rows import (
     ContentRow,
     CoverageRow,
     PrunedRow,
+    SegmentRow,
     ServerRow,
     TableEventRow,
     TableRow,
     column,
 )
 from tests.unit.test_queues import PEER, SUMMARY, queue, wal
-from tests.unit.test_sources import REGION, int64, meta_row, read_by, stored
+from tests.unit.test_sources import REGION, int64, meta_row, stored
 
 STATE, STATUS = "replicationstate", "replicationstatus"
 SETTINGS = Settings(
@@ -134,6 +138,10 @@ class Cluster:
         rows = sorted(self.tables[table].items())
         return iter([(key, dict(cells)) for key, cells in rows if start <= key and (stop is None or key < stop)])
 
+    def get(self, endpoint: object, table: str, row: bytes) -> Cells:
+        """As `clients.thrift` does."""
+        return dict(self.scan(endpoint, table, row, row + b"\0")).get(row, {})
+
     def connection(self, _endpoint: object) -> Any:
         """A happybase connection."""
         client = SimpleNamespace(
@@ -190,11 +198,11 @@ class Cluster:
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     """Two live servers with the tracker that echo every barrier at once, a table and a peer; nothing is queued."""
     made = Cluster()
-    read_by(monkeypatch, made.scan)
-    monkeypatch.setattr(meta, "scan", made.scan)
-    monkeypatch.setattr(meta, "scan_pages", lambda *place: ([stored(row)] for row in made.scan(*place)))
     for module in (state_table, meta):
+        monkeypatch.setattr(module, "scan", made.scan)
+        monkeypatch.setattr(module, "scan_pages", lambda *place: ([stored(row)] for row in made.scan(*place)))
         monkeypatch.setattr(module, "connection", made.connection)
+    monkeypatch.setattr(state_table, "get", made.get)
     monkeypatch.setattr("status_tool.clients.named_table.connection", made.connection)
     monkeypatch.setattr(snapshot, "time", made)
     monkeypatch.setattr(state_table, "LOOKS_AGAIN", 0)
@@ -324,6 +332,32 @@ def test_the_echo_of_a_servers_writes_says_nothing_of_what_it_applied(cluster: C
     assert cluster.flushed == {origin_id(OLD)}
 
 
+def test_a_dump_has_what_servers_have_spooled_of_what_they_applied(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside what is in the table, and although their write-time trackers have flushed: the others need not have."""
+    writers, name = (b"c" + bytes([number]) * 8 for number in (1, 2)), f"s{REGION}{as_hex(origin_id(OLD))}{as_hex(0)}"
+    stored, spooled = (
+        {column(writer): (b"\x01" + b"".join(map(int64, (prev, seq, 1, 2, -1, 3))), seq)}
+        for writer, prev, seq in zip(writers, (0, 4), (4, 9), strict=True)
+    )
+    names = {column(SegmentRow.TABLE): (b"t", 1), column(SegmentRow.FAMILY): (b"f", 1)}
+
+    def spool(_client: object, _folder: str, flushed: Collection[int] = ()) -> tuple[tuple[bytes, Cells], ...]:
+        cluster.reading("spool")
+        return () if origin_id(OLD) in flushed else ((name.encode(), spooled | names),)
+
+    monkeypatch.setattr(snapshot, "read_spool", spool)
+    monkeypatch.setattr(write, "snapshot", lambda *_: gathered(cluster))
+    cluster.tables[STATE][name.encode()] = stored | names
+    out = io.StringIO()
+    write.dump_live(SETTINGS, Request(MASTER, 60), out, lambda _: None)
+    rows = [row for row in map(json.loads, out.getvalue().splitlines()) if row["kind"] == "segment"]
+    assert [(row["table"], row["prev"], row["seq"]) for row in rows] == [("t", 0, 9)]
+    last = [len(cluster.reads) - 1 - cluster.reads[::-1].index(one) for one in ("spool", "segments")]
+    assert last == sorted(last), cluster.reads
+
+
 @pytest.mark.parametrize("read", ["spool", "descriptors"])
 def test_the_echo_of_a_later_run_counts_whenever_it_comes(read: str, cluster: Cluster) -> None:
     """That run's barrier has replaced ours, and its descriptors ours, before something is read."""
@@ -440,6 +474,28 @@ def test_a_server_that_comes_between_two_reads_has_not_crashed(cluster: Cluster)
     cluster.before["descriptors"] = come
     found = {row["server"]: row for row in rows_of(gathered(cluster), "server")}
     assert (found[newcomer]["live"], found[newcomer]["echoed"]) == (True, True)
+
+
+@pytest.mark.parametrize(("side", "role"), [(MASTER, "w"), (SLAVE, "r")])
+def test_a_server_that_comes_at_the_very_deadline_has_not_crashed(cluster: Cluster, side: str, role: str) -> None:
+    """Nobody waits for it any more: it has not echoed, which another run settles, and its regions are hosted."""
+    newcomer = "rs3,16020,3000"
+
+    def come() -> None:
+        cluster.live.append(newcomer)
+        cluster.track(newcomer, role)
+        cluster.host(server=newcomer)
+
+    cluster.before |= {"sync": lambda: cluster.echo(OLD, OTHER, role=role), "descriptors": come}
+    found = gathered(cluster, side, wait_s=0.0)
+    (row,) = (row for row in rows_of(found, "server") if row["server"] == newcomer)
+    assert (row["live"], row["echoed"]) == (True, False)
+    assert found.unsettled == (f"{newcomer} has not flushed past the cut",)
+    assert not found.in_transition
+    assert cluster.now == 0
+    if side == MASTER:
+        (reason,) = (one.reason for one in judge_origins(rows_of(found, "server"), found.header) if one.reason)
+        assert reason == "has not flushed past the cut"
 
 
 @pytest.mark.parametrize(("side", "role"), [(MASTER, "w"), (SLAVE, "r")])

@@ -21,14 +21,11 @@ from pyspark.sql import SparkSession
 
 from status_tool.errors import ConfigurationError, ConnectionFailed, StatusFileError, StatusToolError
 from status_tool.sources.interface import Source
-from status_tool.spark.cluster import read_parquet
 from status_tool.spark.counts import _folders
 from status_tool.spark.debug import write_debug
 from status_tool.spark.held import HeldRows, frame_of
-from status_tool.spark.judge import map_in_arrow
-from status_tool.spark.session import small_query, spark_session
-from status_tool.spark.source import explain, load
-from status_tool.spark.stages import TASKS_NAME, stages_shown, tasks
+from status_tool.spark.session import TASKS_NAME, small_query, spark_session, stages_shown, tasks
+from status_tool.spark.source import explain, load, map_in_arrow, read_parquet
 from status_tool.spark.verify import Verification
 from status_tool.vocabulary.schema import STATUS_SCHEMA
 from status_tool.vocabulary.scope import Scope

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from status_tool.spark import jvm
-from status_tool.spark.cache import CACHE_VARIABLE
-from status_tool.spark.command import direct_command
+from status_tool.spark.launch import CACHE_VARIABLE, direct_command
 from status_tool.spark.settings import JVM_OPTIONS, SHORT_RUN_BYTES, is_short, spark_settings_with, starts_directly
+from status_tool.temporary import let_go
 from tests.lab.waiting import wait_until
 from tests.pair import REPOSITORY
 from tests.unit.test_entry import SLOW_IMPORT
@@ -159,9 +159,9 @@ def test_a_folder_whose_jvm_never_starts_is_not_left(tmp_path: Path, monkeypatch
         made.append(len(list(tmp_path.iterdir())))
 
     monkeypatch.setattr(jvm, "direct_command", asked)
-    for name in ("_process", "_early", "_folder", "_lock"):  # another test's JVM may live here, and keeps its folder
+    for name in ("_process", "_early", "_held"):  # another test's JVM may live here, and keeps its folder
         monkeypatch.setattr(jvm, name, None)
     jvm.begin(spark_settings_with(None, {}, small=True))
-    assert jvm._lock is not None
-    os.close(jvm._lock)
+    assert jvm._held is not None
+    let_go(*jvm._held)
     assert made == [1, 0]

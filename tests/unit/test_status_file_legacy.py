@@ -18,7 +18,8 @@ from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.selection import strip_uri
-from tests.unit.test_status_file import FILE, HEADER, STREAM, batch, read_header, read_or_refuse, refusal
+from tests.status_files import FILE, HEADER, STREAM, batch
+from tests.unit.test_status_file import read_header, read_or_refuse, refusal
 
 MD5 = "0123456789abcdef" * 2
 ALGORITHM = "MD5-of-0MD5-of-512CRC32C"
@@ -109,31 +110,23 @@ def test_one_path_under_two_authorities(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("document", "reason"),
     [
-        ("{", "damaged or cut short"),
         (json.dumps(DOCUMENT)[:-1], "damaged or cut short"),
         (json.dumps(DOCUMENT) + "x", "damaged or cut short"),
-        ("{}", "neither hBaseState nor hdfsState"),
         ({"some": "JSON"}, "neither hBaseState nor hdfsState"),
         ({"hBaseState": []}, "hBaseState is not an object"),
-        ({"hBaseState": None}, "hBaseState is not an object"),
         ({"hdfsState": "x"}, "hdfsState is not an object"),
         ({"hBaseState": {"r": "1"}}, "write time of region r is not a whole number"),
         ({"hBaseState": {"r": 1.0}}, "not a whole number"),
         ({"hBaseState": {"r": True}}, "not a whole number"),
-        ({"hBaseState": {"r": None}}, "not a whole number"),
-        ({"hBaseState": {"r": {"s": 1}}}, "not a whole number"),
         ({"hBaseState": {"r": -1}}, "not a time in milliseconds"),
         ({"hBaseState": {"r": 2**63}}, "not a time in milliseconds"),
         ({"hBaseState": {"": 1}}, "without a name"),
-        ('{"hBaseState": {"r": NaN}}', "NaN"),
         ('{"hBaseState": {"r": -Infinity}}', "Infinity"),
         ('{"hBaseState": {"r": 1, "r": 2}}', "occurs twice"),
         ('{"hBaseState": {}, "hBaseState": {}}', "occurs twice"),
-        ('{"hBaseState": ' + "[" * 200_000, "nested too deeply"),
         ('{"hBaseState": ' + '{"a":' * 200_000, "nested too deeply"),
         ('{"hBaseState": {"r": ' + "9" * 5000 + "}}", "is not a valid status file"),
         ({"shutdownTime": -1, "hBaseState": {}}, "shutdownTime is not a time"),
-        ({"shutdownTime": "1", "hBaseState": {}}, "shutdownTime is not a whole number"),
         ({"shutdownTime": None, "hBaseState": {}}, "shutdownTime is not a whole number"),
         ({"hdfsState": {"/a": MD5}}, "checksum of /a is not ALGORITHM:hex"),
         ({"hdfsState": {"/a": f"MD5:{MD5}z"}}, "not ALGORITHM:hex"),
@@ -149,12 +142,9 @@ def test_refused_with_the_reason(tmp_path: Path, document: object, reason: str) 
     assert reason in refusal(save(tmp_path / "f", document))
 
 
-def test_what_is_not_utf8(tmp_path: Path) -> None:
+def test_names_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b'{"hBaseState": {"\xff": 1}}')
     assert "not UTF-8" in refusal(tmp_path / "f")
-
-
-def test_lone_surrogates(tmp_path: Path) -> None:
     assert "not a valid status file" in refusal(save(tmp_path / "f", '{"hBaseState": {"\\ud800": 1}}'))
 
 
@@ -192,25 +182,18 @@ def test_written_as_the_original_wrote_it(tmp_path: Path) -> None:
     assert {row["region"]: row["write_ms"] for row in rows_of(path, "stream")}["r2"] == 3
 
 
-@pytest.mark.parametrize(
-    ("half", "rows", "held"),
-    [("both", (FILE, STREAM), "both"), ("hdfs", (FILE,), "hdfs"), ("hbase", (STREAM,), "hbase")],
-)
-def test_the_halves_that_were_recorded_are_in_scope(
-    tmp_path: Path, half: str, rows: tuple[dict[str, Any], ...], held: str
-) -> None:
+@pytest.mark.parametrize(("half", "rows"), [("both", [FILE, STREAM]), ("hdfs", [FILE]), ("hbase", [STREAM])])
+def test_the_halves_that_were_recorded_are_in_scope(tmp_path: Path, half: str, rows: list[dict[str, Any]]) -> None:
     with LegacyWriter(tmp_path / "f.json", replace(HEADER, half=half)) as writer:
         writer.write(batch(*rows))
-    assert read_header(tmp_path / "f.json").half == held
+    assert read_header(tmp_path / "f.json").half == half
 
 
 @pytest.mark.parametrize(
     ("half", "row", "words"),
     [("both", FILE, "no stream of HBase"), ("both", STREAM, "no file of HDFS"), ("hdfs", STREAM, "no file of HDFS")],
 )
-def test_a_half_in_which_nothing_was_found_is_not_written(
-    tmp_path: Path, half: str, row: dict[str, Any], words: str
-) -> None:
+def test_a_half_without_anything_is_not_written(tmp_path: Path, half: str, row: dict[str, Any], words: str) -> None:
     """A master without trackers, or an empty folder, would be a half that nobody checks."""
     writer = LegacyWriter(tmp_path / "f.json", replace(HEADER, half=half))
     with pytest.raises(OutputError, match=words), writer:

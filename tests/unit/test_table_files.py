@@ -15,11 +15,10 @@ from status_tool.clients.hdfscli import Refused
 from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
 from status_tool.sources.table_files import _HARMLESS, descriptor_of, table_rows
 from tests.unit.test_descriptors import FAMILY as TRACKED
+from tests.unit.test_evidence_reference import family
 
 
 def tableinfo(families: Mapping[str, Mapping[str, str]], attributes: Mapping[str, str]) -> bytes:
-    """As HBase writes it."""
-
     def pairs(values: Mapping[str, str]) -> list[hbase_pb2.BytesBytesPair]:
         return [hbase_pb2.BytesBytesPair(first=name.encode(), second=value.encode()) for name, value in values.items()]
 
@@ -47,17 +46,9 @@ def test_a_descriptor_is_that_of_the_trackers() -> None:
             "coprocessor$3": "|org.apache.hadoop.hbase.tool.WriteSinkCoprocessor|1|",
         },
     )
+    f = family(versions=3, mob=False)
     assert descriptor_of(content) == {
-        "families": {
-            "f": {
-                **{"scope": 1, "versions": 3, "min_versions": 0, "ttl": 2147483647, "keep_deleted": "FALSE"},
-                **{"new_version_behavior": False, "mob": False},
-            },
-            "g": {
-                **{"scope": 0, "versions": 1, "min_versions": 0, "ttl": 2147483647, "keep_deleted": "FALSE"},
-                **{"new_version_behavior": True, "mob": True},
-            },
-        },
+        "families": {"f": f, "g": f | {"scope": 0, "versions": 1, "new_version_behavior": True, "mob": True}},
         "durability": "ASYNC_WAL",
         "coprocessors": ["org.apache.hadoop.hbase.tool.WriteSinkCoprocessor", "org.example.Mine"],
     }
@@ -73,7 +64,7 @@ def test_the_trackers_leave_out_the_same_coprocessors() -> None:
     assert set(re.findall(r'"(org\.apache\.[^"]+)"', java)) == _HARMLESS
 
 
-def test_the_newest_file_counts_and_a_later_one_says_that_the_table_was_altered(
+def test_the_newest_file_counts_and_a_later_one_says_the_table_was_altered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The first one is that of the table's creation. A table without a whole one is left out."""

@@ -88,7 +88,6 @@ def test_an_output_is_not_the_proof(proof: Path, option: str, spelled: Callable[
 
 @pytest.mark.parametrize("name", INPUTS)
 def test_no_input_is_overwritten(proof: Path, name: str) -> None:
-    """Whatever it is for."""
     paths = {"status_file": [], "sign_key": ["-i", "f"]}.get(name, ["-i", "f"])
     principal = ["--principal", "p"] if name == "keytab" else []
     line: list[str | Path] = ["run", *paths, DECLARED[name].flag, proof, *principal, "--report", proof]
@@ -118,7 +117,6 @@ def test_no_input_is_overwritten(proof: Path, name: str) -> None:
     ],
 )
 def test_lines_that_would_destroy_something(proof: Path, line: str, words: list[str]) -> None:
-    """Each is refused by itself."""
     Path("conf").mkdir()
     refused(proof, [*line.split()], *words)
 

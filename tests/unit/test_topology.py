@@ -151,7 +151,6 @@ def test_site_files_of_a_cluster_that_no_peer_leads_to(clusters: dict[str, list[
 
 
 def test_what_is_shipped() -> None:
-    """Filters in words."""
     some = Peer("1", "k", True, 0, replicate_all=False, namespaces=("n",), table_cfs={"t": ["f", "g"], "u": []})
     assert what_is_shipped(some) == "n:*, t (f, g), u"
     assert what_is_shipped(Peer("1", "k", True, 0, exclude_namespaces=("n",))) == "everything but n:*"

@@ -16,20 +16,25 @@ ANY = "…"
 
 
 @cache
-def sentences() -> tuple[str, ...]:
-    """Every text of the tool and of the trackers, with … for what is put into it."""
+def said_by_the_tool() -> tuple[str, ...]:
+    """Each text in the code that is no docstring, with … for what is put into it."""
     found = []
     for path in (REPOSITORY / "status_tool").rglob("*.py"):
         nodes = list(ast.walk(ast.parse(path.read_text())))
-        told = {node.value for node in nodes if isinstance(node, ast.Expr)}  # docstrings
+        docstrings = {node.value for node in nodes if isinstance(node, ast.Expr)}
         for node in nodes:
-            if node in told:
-                continue
-            if isinstance(node, ast.JoinedStr):
-                parts = [str(part.value) if isinstance(part, ast.Constant) else ANY for part in node.values]
-                found.append("".join(parts))
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.append(node.value)
+            match node:
+                case ast.JoinedStr(values=parts):
+                    found.append("".join(str(p.value) if isinstance(p, ast.Constant) else ANY for p in parts))
+                case ast.Constant(value=str(text)) if node not in docstrings:
+                    found.append(text)
+    return tuple(found)
+
+
+@cache
+def sentences() -> tuple[str, ...]:
+    """Every text of the tool and of the trackers."""
+    found = [*said_by_the_tool()]
     for path in JAVA.rglob("*.java"):
         joined = re.sub(r'"\s*\+\s*"', "", path.read_text())
         found += [text.replace("{}", ANY) for text in re.findall(r'"((?:[^"\\\n]|\\.)*)"', joined)]

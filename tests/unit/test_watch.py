@@ -19,7 +19,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -33,7 +34,7 @@ from status_tool.clients.config import Settings
 from status_tool.errors import EXIT_ERROR, ConfigurationError, ConnectionFailed, UsageError
 from status_tool.gather.snapshot import Request
 from status_tool.printable import iso
-from status_tool.report.page import HtmlReporter
+from status_tool.report.page import html_report
 from status_tool.report.timeline import timeline
 from status_tool.runs.check import Check
 from status_tool.spark.settings import SHORT_RUN_BYTES
@@ -41,6 +42,7 @@ from status_tool.status_file.writer import StatusWriter
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.names import journal_path
 from status_tool.vocabulary.outcome import Moment, Outcome, Overview, TableLine
+from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Status, Verdict
 from status_tool.watch.history import KEPT_MS, CheckRound, History
 from status_tool.watch.http_pages import HttpPages, Pages
@@ -203,6 +205,13 @@ def test_a_line_says_it_all() -> None:
     assert "no verdict (2 rounds in a row)" in line_of(failed, history)
 
 
+def test_one_region_is_no_regions() -> None:
+    """In a line as on the page."""
+    outcome = replace(outcome_of(), hbase=replace(HBASE, regions={Status.GAP: 1}))
+    assert "; 1 of 1 region at fault; " in line_of(CheckRound(60_000, 1.0, outcome), added(History(), outcome))
+    assert ">1 region: 1 gap<" in printed(html_report, outcome)
+
+
 def test_many_tables_are_counted() -> None:
     """A line stays one."""
     outcome = outcome_of(**{f"t{number}": Status.GAP for number in range(9)})
@@ -257,7 +266,7 @@ def test_the_page_of_an_older_verdict_says_that_it_is_older(pages: HttpPages, tm
     """It stays over rounds that end with an error, and would look as if nothing had happened."""
     report = tmp_path / "page.html"
     check = {"mode": None, "metrics": None, "report": report, "spark_conf": (), "spark_master": None, "as_json": False}
-    watcher = _Watcher(RoundParameters(None, check), History(), pages, None, tmp_path)
+    watcher = _Watcher(RoundParameters(check), History(), pages, None, tmp_path)
     watcher.tell(CheckRound(1_000, 1.0, None, "not there yet"))
     assert asked(pages, "/report")[0] == HTTPStatus.SERVICE_UNAVAILABLE
     assert not report.exists()
@@ -270,6 +279,52 @@ def test_the_page_of_an_older_verdict_says_that_it_is_older(pages: HttpPages, tm
         assert text.count("the master is gone") == 1
     watcher.tell(CheckRound(5_000, 1.0, COMPLETE))
     assert "the master is gone" not in asked(pages, "/report")[1]
+
+
+@pytest.mark.parametrize(
+    ("may_need", "starts", "begun"),
+    [
+        (False, [False, False], []),
+        (False, [True, False, False], [2, 3]),
+        (False, [False, True, False], [3]),
+        (True, [False, False], [1, 2]),
+    ],
+)
+def test_a_round_that_came_to_need_spark_gives_the_next_ones_a_session(
+    may_need: bool, starts: list[bool], begun: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small FILE of a large slave: nothing that is known before says so, and each round would start a JVM."""
+    check = {"mode": None, "metrics": None, "report": None, "spark_conf": (), "spark_master": None, "as_json": False}
+    options = dict.fromkeys(("published", "as_json", "report", "metrics", "repair_script", "only"))
+    one = SimpleNamespace(**options, status_file=tmp_path / "file")
+    asked = SimpleNamespace(options=one, settings=None, check=lambda: Check(one.status_file, Scope()))
+    watcher = _Watcher(RoundParameters(check), History(), None, None, tmp_path)
+    rounds_of, processes = list[Path](), [None]
+
+    def checked(*_: object) -> Outcome:
+        if starts[len(done)]:
+            processes.append(cast(Any, object()))
+        return COMPLETE
+
+    def ensure(status_file: Path) -> None:
+        begins.append(len(done) + 1)
+        rounds_of.append(status_file)
+
+    done, begins = list[Outcome](), list[int]()
+    for name, made in {
+        "take_spark": lambda: None,
+        "asked_of": lambda _: asked,
+        "may_need_spark": lambda _: may_need,
+        "checked": checked,
+        "write_reports": lambda *_: None,
+        "jvm": SimpleNamespace(process=lambda: processes[-1]),
+    }.items():
+        monkeypatch.setattr(watching, name, made)
+    monkeypatch.setattr(watcher.session, "ensure", ensure)
+    for _ in starts:
+        done.append(watcher.check())
+    assert begins == begun
+    assert rounds_of == [one.status_file] * len(begun), "for files like this one"
 
 
 def test_a_page_of_the_round_before_is_not_kept_for_the_next(pages: HttpPages, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,10 +369,10 @@ def test_the_page_shows_how_it_moved() -> None:
     assert [lane["words"] for lane in drawn["lanes"]] == ["regions at fault, at most 4", "worst lag, at most 3.0 s"]
     assert "4 checks from 1970-01-01T00:01:00.000Z to 1970-01-01T00:04:00.000Z" in drawn["words"]
     assert timeline(MOMENTS[:1]) is None
-    page = printed(HtmlReporter(1, MOMENTS), OUTCOME)
+    page = printed(html_report, history=MOMENTS)
     assert "How it moved" in page
     assert "polyline" in page
-    assert "How it moved" not in printed(HtmlReporter(1), OUTCOME)
+    assert "How it moved" not in printed(html_report)
 
 
 def test_the_newest_file_of_a_folder(tmp_path: Path) -> None:

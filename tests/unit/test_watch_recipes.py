@@ -20,7 +20,7 @@ import yaml
 
 from status_tool import __version__
 from status_tool.cli.main import main
-from status_tool.report.json_report import JsonReporter
+from status_tool.report.json_report import json_report
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.verdicts import Status, Verdict
 from tests.pair import JAR, REPOSITORY
@@ -46,7 +46,6 @@ def containers(name: str) -> list[dict[str, Any]]:
 
 
 def unit() -> ConfigParser:
-    """The systemd unit."""
     parser = ConfigParser(strict=True, interpolation=None)
     parser.optionxform = str  # type: ignore[assignment]
     parser.read(RECIPES / "status-tool-watch.service")
@@ -54,7 +53,6 @@ def unit() -> ConfigParser:
 
 
 def command_lines() -> dict[str, list[str]]:
-    """By recipe, without the program."""
     lines = {"systemd": shlex.split(unit()["Service"]["ExecStart"])}
     for name in ("deployment.yaml", "cronjob.yaml"):
         [container] = containers(name)
@@ -172,10 +170,10 @@ def test_the_airflow_example_waits_only_for_what_may_arrive(monkeypatch: pytest.
     for module in (types.ModuleType("airflow"), sdk, exceptions):
         monkeypatch.setitem(sys.modules, module.__name__, module)
     example = runpy.run_path(str(REPOSITORY / "docs" / "examples" / "airflow_failover.py"))
-    behind = json.loads(printed(JsonReporter(), outcome_with("behind", Status.BEHIND)))
+    behind = json.loads(printed(json_report, outcome_with("behind", Status.BEHIND)))
     assert example["may_arrive"](behind)
     for kind, status in (("gap", Status.GAP), ("unverifiable", Status.UNVERIFIABLE), ("differs", Status.DIFFERS)):
-        document = json.loads(printed(JsonReporter(), outcome_with(kind, status)))
+        document = json.loads(printed(json_report, outcome_with(kind, status)))
         assert not example["may_arrive"](document)
         assert example["told"](document).startswith(f"{document['verdict']}: {kind} in ")
     with pytest.raises(RuntimeError, match="exit code 1"):
@@ -190,7 +188,6 @@ class _Base:
 
 
 def outcome_with(kind: str, status: Status) -> Outcome:
-    """One region of that status."""
     verdict = Verdict.UNVERIFIABLE if status is Status.UNVERIFIABLE else Verdict.INCOMPLETE
     hbase = replace(HBASE, verdict=verdict, regions={Status.COMPLETE: 3, status: 1})
     return replace(OUTCOME, hbase=hbase, problems=(replace(GAP, kind=kind),))

@@ -32,8 +32,8 @@ from status_tool.clients.webhdfs import HdfsEndpoint, Load, RateLimit, WebHdfs, 
 from status_tool.errors import EXIT_ERROR, ConnectionFailed, Interrupted, OutputError, UsageError
 from status_tool.gather.hdfs_side import files_endpoint, identity_of, paths_of
 from status_tool.gather.snapshot import FileOptions, Request, Snapshot, snapshot
-from status_tool.gather.snapshot import _spooled as spooled
-from status_tool.report.progress import Counted, Phase, Progress
+from status_tool.gather.snapshot import spooled_rows as spooled
+from status_tool.report.progress import Phase, Progress
 from status_tool.rules.files import judge_file
 from status_tool.rules.sides import same_hdfs
 from status_tool.runs.write import _journal_owner, write_side
@@ -199,6 +199,27 @@ def test_a_root_inside_what_another_one_leaves_out(fake: FakeHdfs) -> None:
     assert sorted(row["path"] for row in rows(both)) == sorted({*fake.files} - {"/tmp/other"})
 
 
+def test_spools_are_left_out_and_what_lies_beside_them_is_not(fake: FakeHdfs, tmp_path: Path) -> None:
+    """Each cluster that shares the folder has one there. They were checked as a user's files, which no slave has."""
+    ids = ("6ba7b810-9dad-41d1-80b4-00c04fd430c8", "0e37df36-f698-4bf6-ada7-2a1c1a1b2c3d")
+    mine = {f"/own/{name}" for name in ("f", "sub/f", f"{ids[0]}.old/f", f"sub/{ids[0]}/f")}
+    fake.files = dict.fromkeys((*mine, *(f"/own/{one}/mark-1" for one in ids)), b"x")
+    settings = Settings(SiteConfig({"hbase.replicationtable.spool.dir": "/own"}), webhdfs_option=(fake.url,))
+    for roots, listed in (
+        (("/",), mine),
+        (("/own/*",), mine),
+        (("/", f"/own/{ids[0]}"), {*mine, f"/own/{ids[0]}/mark-1"}),
+    ):
+        written = write_side(
+            settings, Request("master", 0, hbase=False, hdfs_paths=roots), tmp_path / "status", lambda _: None
+        )
+        with open_status(tmp_path / "status") as file:
+            rows_of = [row for batch in file.rows({"file"}) for row in batch.to_pylist()]
+        assert {row["path"] for row in rows_of} == listed
+        assert written.header.hdfs_left_out == ("/tmp", *settings.spool_globs)
+        assert any(f"left out: /tmp, {settings.spool_globs[0]}, trash" in one for one in written.header.notices)
+
+
 @pytest.mark.parametrize(
     ("root", "listed"),
     [("/*", {"/mine/a"}), ("/*/*", {"/mine/a"}), ("/tmp/*", {"/tmp/a/1"}), ("/*/.Trash", {"/mine/.Trash/1"})],
@@ -357,6 +378,43 @@ def test_a_namenode_whose_jmx_fails_is_not_read_before_it_tells(fake: FakeHdfs, 
     assert WebHdfs(client.endpoint).status("/data") is not None
     fake.state, fake.trouble["/jmx"] = "", [(403, "")]
     assert WebHdfs(client.endpoint, patience_s=0).status("/data") is not None, "one that does not tell"
+
+
+def test_a_proxy_whose_jmx_always_fails_is_named_with_ways_around_it(
+    fake: FakeHdfs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is read through it: it may lead to an observer. What the line says helps."""
+    fake.state, status = "active", 502
+
+    def answer(request: BaseHTTPRequestHandler) -> Answer:
+        parts, query = urlsplit(request.path), parse_qs(urlsplit(request.path).query)
+        if parts.path == "/jmx":
+            return status, {}, json.dumps({"beans": [{"State": fake.state}]}).encode()
+        found = fake.answer(query["op"][0], unquote(parts.path.removeprefix("/webhdfs/v1")), query)
+        return found[0], {}, json.dumps(found[1]).encode()
+
+    def run(url: str) -> int:
+        return main(["run", "-m", "-o", str(tmp_path / "status"), "--only", "hdfs", "--all-files", "--webhdfs", url])
+
+    proxy = serve(answer)
+    with ended(proxy):
+        assert run(url_of(proxy)) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        why = f"HTTP status 502 for {url_of(proxy)}/jmx"
+        assert line.startswith(
+            f"status-tool: cannot tell whether the NameNode at {url_of(proxy)} is active ({why}), and"
+        )
+        assert "let a proxy before it pass /jmx on, or name the NameNode's own address by --webhdfs" in line
+        assert not fake.requests
+        assert run(fake.url) == 0, "its own address"
+        status = 200
+        assert run(url_of(proxy)) == 0, "passed on"
+        status = 404
+        assert run(url_of(proxy)) == 0, "it tells nothing, like HttpFS"
+        status = 502
+        both = HdfsEndpoint((url_of(proxy), "http://127.0.0.1:1"), "me")
+        with pytest.raises(ConnectionFailed, match=rf"is active \({re.escape(why)}; .*refused\), and"):
+            WebHdfs(both, patience_s=0).status("/data")
 
 
 @pytest.mark.parametrize("before", ["", "active"])
@@ -633,8 +691,8 @@ class Recorded(Progress):
         self.said: dict[str, tuple[int, int | None]] = {}
 
     @contextmanager
-    def phase(self, name: str, total: int | None = None) -> Iterator[Counted]:
-        counts = Phase(name, total, 0.0)
+    def phase(self, name: str, total: int | None = None) -> Iterator[Phase]:
+        counts = Phase(name, total)
         yield counts
         self.said[name] = (counts.done, counts.total)
 

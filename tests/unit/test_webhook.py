@@ -70,17 +70,12 @@ def test_an_event_is_a_cloud_event(receiver: Receiver) -> None:
     sent(receiver.url, ROUND, {**ROUND, "round": 2, "verdict": None, "exit_code": 2})
     first, second = receiver.events
     assert receiver.kinds == {CONTENT_TYPE}
-    assert {key: first[key] for key in ("specversion", "source", "type", "subject", "time", "datacontenttype")} == {
-        "specversion": "1.0",
-        "source": "/status-tool/m/s",
-        "type": "io.github.statustool.verdict.v1",
-        "subject": "incomplete",
-        "time": "2023-11-14T22:13:20.000Z",
-        "datacontenttype": "application/json",
+    assert {key: value for key, value in first.items() if key != "id"} == {
+        **{"specversion": "1.0", "source": "/status-tool/m/s", "type": "io.github.statustool.verdict.v1"},
+        **{"subject": "incomplete", "time": "2023-11-14T22:13:20.000Z", "datacontenttype": "application/json"},
+        "data": ROUND,
     }
-    assert first["data"] == ROUND
-    assert second["subject"] == "error"
-    assert first["id"] != second["id"]
+    assert (second["subject"], first["id"] != second["id"]) == ("error", True)
 
 
 def test_a_receiver_that_fails_is_tried_again(receiver: Receiver, capfd: pytest.CaptureFixture[str]) -> None:

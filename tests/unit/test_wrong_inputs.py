@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -62,6 +65,67 @@ def in_a_shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, shell=True, capture_output=True, text=True, timeout=900, cwd=folder, env=environment)
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("run -m -o f --log-file pipe", "cannot write pipe: a pipe that nobody reads, or a socket"),
+        ("rows --table t --master-conf . --log-file pipe", "cannot write pipe: a pipe that nobody reads"),
+        ("run -m -o f --log-file .", "cannot write .: Is a directory"),
+        ("run -m -o f -f /dev/zero", "-f /dev/zero is a device: name a file"),
+        ("run -m -o f -f .", "cannot read -f .: Is a directory"),
+        ("shutdown-time show --cacert /dev/zero", "--cacert /dev/zero is a device: name a file"),
+        ("run -m -o f --cert /dev/urandom", "--cert /dev/urandom is a device: name a file"),
+        ("switchover --from a --to b --cacert /dev/zero", "--cacert /dev/zero is a device"),
+        ("run -m -o f --principal p --keytab pipe", "--keytab pipe is a pipe: name a file"),
+        ("run -m -o f --sign-key pipe", "--sign-key pipe is not a regular file"),
+        ("run -m -o f --resume", "cannot write f.resume: it is not a regular file"),
+        ("run -i f --differ pipe", "cannot write pipe: it is not a regular file"),
+    ],
+)
+def test_what_has_no_end_is_refused(line: str, words: str, tmp_path: Path) -> None:
+    """The run waited for a reader or a writer, or read until no memory was left."""
+    for name in ("pipe", "f.resume"):
+        os.mkfifo(tmp_path / name)
+    (tmp_path / "hbase-site.xml").write_text("<configuration/>")
+    done = in_a_shell(f"{line} --zookeeper localhost:1/z --thrift localhost:1" if "rows" in line else line, tmp_path)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert done.stderr.startswith(f"status-tool: {words}"), done.stderr
+
+
+@pytest.mark.parametrize("way", ["-f <(cat paths)", "-f /dev/stdin < paths", "-f pipe"])
+def test_paths_may_come_through_a_pipe(way: str, tmp_path: Path) -> None:
+    """As from a command that lists them."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "paths").write_text(f"file://{tmp_path}/data\n")
+    (tmp_path / "data").write_text("x")
+    run = f"{sys.executable} -m status_tool run -m -o f --only hdfs --layout 1024 --json {way}"
+    line = f"(cat paths > pipe &) ; {run}" if way.endswith("pipe") else run
+    done = subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, timeout=120, cwd=tmp_path, env=tool_environment()
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["rows"] == {"file": 1}
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_a_log_may_be_a_pipe_that_is_read(is_full: bool, tmp_path: Path) -> None:
+    """Of a program that keeps logs; one that has stopped reading does not hold up the run."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "paths").write_text(f"file://{tmp_path}/data\n")
+    (tmp_path / "data").write_text("x")
+    run = "run -m -o f --only hdfs --layout 1024 -f paths --log-file pipe"
+    # Both ends, of which this process uses one.
+    pipe = os.open(tmp_path / "pipe", os.O_RDWR | os.O_NONBLOCK)
+    try:
+        with suppress(BlockingIOError):
+            while is_full:
+                os.write(pipe, b"x" * 4_096)
+        assert in_a_shell(run, tmp_path).returncode == 0
+        assert (b"reading streams and files" in os.read(pipe, 1 << 20)) != is_full
+    finally:
+        os.close(pipe)
+
+
 def test_without_stderr_the_exit_code_is_left(tmp_path: Path) -> None:
     """Nothing of it gets onto stdout."""
     done = in_a_shell("run -i f 2>&-", tmp_path)
@@ -81,8 +145,6 @@ def test_metrics_are_for_exporters(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     old, strict = tmp_path / "old.prom", 0o027
     old.touch(0o600)
-    import os
-
     before = os.umask(0o022)
     try:
         for name, mask, mode in (("a.prom", 0o022, 0o644), ("b.prom", strict, 0o640), ("old.prom", 0o022, 0o600)):

@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.statustool.content.MarkerForwarder;
 import io.github.statustool.recorder.Recorder;
-import io.github.statustool.server.ServerComponent;
 import io.github.statustool.state.Health;
 import io.github.statustool.state.Settings;
 import io.github.statustool.state.Spool;
@@ -147,17 +146,7 @@ class HooksTest {
 
   @Test
   void anUnreachableClusterIsNoErrorOfTheRecorder() {
-    recorder.roles().watchWal(new ServerComponent() {
-      @Override
-      public String serverName() {
-        return Fixtures.SERVER;
-      }
-
-      @Override
-      public boolean isOver() {
-        return false;
-      }
-    });
+    recorder.roles().watchWal(new OpenWal());
     assertDoesNotThrow(recorder::tick);
     assertEquals(List.of(), recorder.observed().allChanges(0));
     assertEquals(0, recorder.health().errors());

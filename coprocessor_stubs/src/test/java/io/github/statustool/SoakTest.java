@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.statustool.recorder.Recorder;
-import io.github.statustool.server.ServerComponent;
 import io.github.statustool.state.FakeStore;
 import io.github.statustool.state.Settings;
 import io.github.statustool.state.Spool;
@@ -59,17 +58,7 @@ class SoakTest {
   void makeTrackers() {
     recorder = new Recorder(new Settings(Fixtures.conf("writethrough.wait", "1")), () -> store,
         new Spool(Fixtures.conf(), new org.apache.hadoop.fs.Path(folder.toUri())), clock::get);
-    recorder.roles().watchWal(new ServerComponent() {
-      @Override
-      public String serverName() {
-        return Fixtures.SERVER;
-      }
-
-      @Override
-      public boolean isOver() {
-        return false;
-      }
-    });
+    recorder.roles().watchWal(new OpenWal());
     writer = new WriteTimeTracker(recorder, new WalStamper(Fixtures.ORIGIN, Fixtures.SETTINGS,
         recorder.observed(), recorder.health()));
     sink = new ReplicateTimeTracker(recorder);

@@ -17,9 +17,6 @@ import org.apache.hadoop.hbase.util.Bytes;
  * role. Used by the recorder thread only.
  */
 final class Coverages {
-  /** Start of what an earlier version has kept without a note of it: as far as is known, since ever. */
-  private static final long EVER = 1;
-
   private final LongSupplier clock;
   private final long started;
   private final List<Coverage> all;
@@ -46,9 +43,8 @@ final class Coverages {
   }
 
   /**
-   * Writes what the row lacks. Every tracker does so before it writes anything else there: a row with a mark, or with a
-   * start of coverage, that does not say since when the table is kept is of an earlier version. The first tracker of a
-   * table writes all in one mutation, so that no other one sees a part.
+   * Writes what the row lacks. Every tracker does so before it writes anything else there. The first tracker of a table
+   * writes all in one mutation, so that no other one sees a part.
    */
   void begin(StateStore store, Set<Character> roles) throws IOException {
     StoredRow row = store.get(CoverageRow.KEY);
@@ -67,24 +63,17 @@ final class Coverages {
   }
 
   private StateRow first(StoredRow row, Set<Character> roles) {
-    long kept = kept(row);
+    // If this tracker knows that the table was kept before, it has lost its rows: it is another one from now on.
+    long kept = wasKept ? clock.getAsLong() : started;
     StateRow first = new StateRow(CoverageRow.KEY).add(CoverageRow.KEPT_MS, kept, kept);
     of(roles).forEach(coverage -> coverage.addStart(first, row, start(coverage, kept)));
     return first;
   }
 
-  /** If this tracker knows that the table was kept before, it has lost its rows: it is another one from now on. */
-  private long kept(StoredRow row) {
-    if (wasKept) {
-      return clock.getAsLong();
-    }
-    return row.isEmpty() ? started : EVER;
-  }
-
   /** Returns the start of a coverage that this tracker has not known before. */
   private long start(Coverage coverage, long kept) {
     // For replicators it is the table's own start, so that the two differ only after an interruption: before the first
-    // of them, nobody recorded what arrived. Earlier versions have kept the start of writers alone.
+    // of them, nobody recorded what arrived.
     return coverage.role == ServerRole.REPLICATOR ? kept : Math.max(started, kept);
   }
 }

@@ -1,6 +1,6 @@
 package io.github.statustool.recorder;
 
-import io.github.statustool.server.ServerComponent;
+import io.github.statustool.server.ObservedWal;
 import io.github.statustool.server.WalSyncer;
 import io.github.statustool.state.Change;
 import io.github.statustool.state.HBaseStateStore;
@@ -86,7 +86,7 @@ final class Flusher {
    * crash: only the replication queues can settle it.
    */
   private boolean isTailLost() {
-    for (ServerComponent wal : roles.wals()) {
+    for (ObservedWal wal : roles.wals()) {
       if (wal.isOver() && !wal.isDurable()) {
         return true;
       }
@@ -315,7 +315,7 @@ final class Flusher {
     StateRow row = new StateRow(CoverageRow.KEY).add(CoverageRow.BACK_MS, now, now)
         .add(CoverageRow.MARK, above, above);
     addStarts(row, coverage, roles, now);
-    // First: a row with a mark and without this is one that an earlier version has written.
+    // First: a tracker that does not find it writes its own start, which may be before this table's.
     store.putIf(new StateRow(CoverageRow.KEY).add(CoverageRow.KEPT_MS, now, now), CoverageRow.KEPT_MS, null);
     // Before the servers' rows are accepted: if this fails, they still differ from those expected, and the next flush
     // notices again.

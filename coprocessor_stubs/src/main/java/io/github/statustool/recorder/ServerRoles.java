@@ -1,6 +1,8 @@
 package io.github.statustool.recorder;
 
 import io.github.statustool.content.TableEvents;
+import io.github.statustool.server.ObservedServer;
+import io.github.statustool.server.ObservedWal;
 import io.github.statustool.server.ServerComponent;
 import io.github.statustool.state.Alarm;
 import io.github.statustool.state.Ids;
@@ -26,35 +28,35 @@ public final class ServerRoles {
   private static final long FIRST_PAUSE_MS = 1_000;
   private static final long LAST_PAUSE_MS = 60_000;
 
-  private final List<ServerComponent> wals = new CopyOnWriteArrayList<>();
+  private final List<ObservedWal> wals = new CopyOnWriteArrayList<>();
   /** WALs whose entries are observed without being stamped: they give a server no writer's role. */
-  private final List<ServerComponent> observedWals = new CopyOnWriteArrayList<>();
-  private final List<ServerComponent> servers = new CopyOnWriteArrayList<>();
+  private final List<ObservedWal> observedWals = new CopyOnWriteArrayList<>();
+  private final List<ObservedServer> servers = new CopyOnWriteArrayList<>();
   /** Servers whose coprocessors watch their WALs only, so that they have no replicator's role. */
-  private final Map<String, ServerComponent> found = new ConcurrentSkipListMap<>();
+  private final Map<String, ObservedServer> found = new ConcurrentSkipListMap<>();
   private final Map<String, Search> searches = new TreeMap<>();
   private final Map<String, ServerRole> roles = new TreeMap<>();
   private final LongSupplier clock;
-  private Function<String, ServerComponent> finder = name -> null;
+  private Function<String, ObservedServer> finder = name -> null;
 
   ServerRoles(LongSupplier clock) {
     this.clock = clock;
   }
 
   /** @param by returns the region server of this JVM with a name, or null; set before the recorder runs */
-  public void findServers(Function<String, ServerComponent> by) {
+  public void findServers(Function<String, ObservedServer> by) {
     finder = by;
   }
 
-  public void watchWal(ServerComponent wal) {
+  public void watchWal(ObservedWal wal) {
     wals.add(wal);
   }
 
-  public void observeWal(ServerComponent wal) {
+  public void observeWal(ObservedWal wal) {
     observedWals.add(wal);
   }
 
-  public void watchServer(ServerComponent server) {
+  public void watchServer(ObservedServer server) {
     servers.add(server);
   }
 
@@ -70,7 +72,7 @@ public final class ServerRoles {
   }
 
   private void nameServers() {
-    for (ServerComponent wal : wals) {
+    for (ObservedWal wal : wals) {
       String name = wal.serverName();
       if (name != null && !found.containsKey(name)) {
         searches.computeIfAbsent(name, absent -> new Search()).search(name);
@@ -79,11 +81,11 @@ public final class ServerRoles {
   }
 
   /** Returns the region servers of this JVM that can be looked at. */
-  private Collection<ServerComponent> watched() {
+  private Collection<ObservedServer> watched() {
     return servers.isEmpty() ? found.values() : servers;
   }
 
-  private void name(List<ServerComponent> watched, char role) {
+  private void name(List<? extends ServerComponent> watched, char role) {
     for (ServerComponent each : watched) {
       String server = each.serverName();
       if (server != null) {
@@ -111,17 +113,17 @@ public final class ServerRoles {
   }
 
   void checkPeers() {
-    watched().forEach(ServerComponent::checkPeers);
+    watched().forEach(ObservedServer::checkPeers);
   }
 
   void checkWals() {
-    watched().forEach(ServerComponent::checkWals);
+    watched().forEach(ObservedServer::checkWals);
   }
 
   /** Returns the replication peers in force, by server name; without servers whose peers are not known. */
   Map<String, String> peers() {
     Map<String, String> peers = new TreeMap<>();
-    for (ServerComponent server : watched()) {
+    for (ObservedServer server : watched()) {
       String name = server.serverName();
       String known = server.peers();
       if (name != null && known != null) {
@@ -131,13 +133,13 @@ public final class ServerRoles {
     return peers;
   }
 
-  Collection<ServerComponent> wals() {
+  Collection<ObservedWal> wals() {
     return wals;
   }
 
   /** Returns the WALs whose acknowledged entries may not have passed their hooks yet. */
-  Collection<ServerComponent> walsToSync() {
-    List<ServerComponent> all = new ArrayList<>(wals);
+  Collection<ObservedWal> walsToSync() {
+    List<ObservedWal> all = new ArrayList<>(wals);
     // One that has ended answers no more, and all its entries have passed. It stays for areWalsOpen().
     observedWals.stream().filter(wal -> !wal.isOver()).forEach(all::add);
     return all;
@@ -145,7 +147,7 @@ public final class ServerRoles {
 
   /** Returns true if no WAL has begun to close. HBase closes them when their server stops. */
   boolean areWalsOpen() {
-    return Stream.of(wals, observedWals).flatMap(Collection::stream).noneMatch(ServerComponent::isClosing);
+    return Stream.of(wals, observedWals).flatMap(Collection::stream).noneMatch(ObservedWal::isClosing);
   }
 
   /** Returns which roles there are. */
@@ -202,7 +204,7 @@ public final class ServerRoles {
       if (!next.isDue()) {
         return;
       }
-      ServerComponent server = finder.apply(name);
+      ObservedServer server = finder.apply(name);
       if (server == null) {
         next.set(pause);
         pause = Math.min(LAST_PAUSE_MS, 2 * pause);

@@ -18,7 +18,7 @@ import org.apache.hadoop.hbase.util.JVMClusterUtil.RegionServerThread;
  * Observes the region server itself. HBase stops its coprocessors before it closes its regions, and still calls them
  * afterwards; the server has ended when its own thread has.
  */
-public final class ServerWatch implements ServerComponent {
+public final class ServerWatch implements ObservedServer {
   private final OnlineRegions server;
   private final Supplier<ServerName> name;
   private final OpenRegionLister regions = new OpenRegionLister(ServerWatch::openSeq);

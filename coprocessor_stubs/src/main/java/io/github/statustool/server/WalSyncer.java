@@ -20,7 +20,7 @@ public final class WalSyncer {
     this.timeout = timeout;
   }
 
-  public void sync(Collection<ServerComponent> wals) throws IOException {
+  public void sync(Collection<ObservedWal> wals) throws IOException {
     if (wals.isEmpty()) {
       return;
     }
@@ -29,7 +29,7 @@ public final class WalSyncer {
       throw new IOException("the write-ahead log does not answer");
     }
     running = inNewThread(() -> {
-      for (ServerComponent wal : wals) {
+      for (ObservedWal wal : wals) {
         wal.sync();
       }
     });

@@ -20,7 +20,7 @@ import org.apache.hadoop.hbase.wal.WALKey;
  * Determines to which server a WAL belongs, and when nothing more can be appended to it. HBase never stops a WAL
  * coprocessor, so this class listens for the close of the WAL itself.
  */
-public final class WalWatch implements WALActionsListener, ServerComponent {
+public final class WalWatch implements WALActionsListener, ObservedWal {
   private final AbstractFSWAL<?> wal;
   private final Runnable onClose;
   private final long archiveWait;

@@ -181,9 +181,7 @@ public final class HBaseStateStore implements StateStore, Closeable {
       long version = read.timestamp(qualifier);
       delete.addColumns(StateTable.FAMILY, qualifier, version == 0 ? HConstants.LATEST_TIMESTAMP : version);
     }
-    Put put = toPut(row);
-    // HBase rejects a Put without columns.
-    return RowMutations.of(put.isEmpty() ? List.of(delete) : List.of(put, delete));
+    return RowMutations.of(List.of(toPut(row), delete));
   }
 
   @Override

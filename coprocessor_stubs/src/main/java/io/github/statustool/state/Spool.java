@@ -4,6 +4,7 @@ import java.io.BufferedReader;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.io.OutputStream;
 import java.io.OutputStreamWriter;
 import java.io.Writer;
 import java.nio.charset.StandardCharsets;
@@ -93,16 +94,36 @@ public final class Spool implements TableMark.MarkFile {
     String name = name(origin, now) + SUFFIX;
     Path unfinished = new Path(folder(), name + UNFINISHED);
     fileSystem().mkdirs(folder());
-    try (Writer out = new OutputStreamWriter(fileSystem().create(unfinished, true), StandardCharsets.UTF_8)) {
+    // Outside of the try block: where nothing was created, a delete would wait once more for a NameNode that is away.
+    OutputStream created = fileSystem().create(unfinished, true);
+    try {
+      write(rows, created);
+      Path file = new Path(folder(), name);
+      if (!fileSystem().rename(unfinished, file)) {
+        throw new IOException("could not rename " + unfinished);
+      }
+      return file;
+    } catch (Throwable t) {
+      deleteAfter(t, unfinished);
+      throw t;
+    }
+  }
+
+  private static void write(List<StateRow> rows, OutputStream to) throws IOException {
+    try (Writer out = new OutputStreamWriter(to, StandardCharsets.UTF_8)) {
       for (StateRow row : rows) {
         out.write(SpoolLine.terminated(row));
       }
     }
-    Path file = new Path(folder(), name);
-    if (!fileSystem().rename(unfinished, file)) {
-      throw new IOException("could not rename " + unfinished);
+  }
+
+  /** Deletes a file that could not be finished. HDFS takes creates while it is full: each attempt would leave one. */
+  private void deleteAfter(Throwable failure, Path unfinished) {
+    try {
+      delete(unfinished);
+    } catch (IOException | RuntimeException e) {
+      failure.addSuppressed(e); // drain() deletes it once this server has gone
     }
-    return file;
   }
 
   private String name(long origin, long now) {

@@ -160,20 +160,6 @@ class SweepTest {
     assertEquals(List.of(now, now), List.of(kept(), coverage('r')));
   }
 
-  /** Or a cluster would seem to have been uncovered until the day of its upgrade. */
-  @Test
-  void whatAnEarlierVersionHasKeptWasKeptSinceEver() throws IOException {
-    store.put(List.of(new StateRow(CoverageRow.KEY).add(CoverageRow.START_MS, 77, 77)));
-    sweep.run(store, WRITERS);
-    assertEquals(List.of(1L, 77L), List.of(kept(), coverage('w')));
-    sweep.run(store, BOTH);
-    assertEquals(1, coverage('r'));
-    store.rows.clear();
-    store.put(List.of(new StateRow(CoverageRow.KEY).add(CoverageRow.MARK, 77, 77)));
-    another().run(store, BOTH);
-    assertEquals(List.of(1L, 1L, now), List.of(kept(), coverage('r'), coverage('w')));
-  }
-
   @Test
   void aTableThatIsMadeAnewIsKeptFromThenOn() throws IOException {
     sweep.run(store, WRITERS);

@@ -21,38 +21,29 @@ import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.client.Delete;
 import org.apache.hadoop.hbase.client.Mutation;
-import org.apache.hadoop.hbase.client.RowMutations;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.junit.jupiter.api.Test;
 
 class HBaseStateStoreTest {
   private static final byte[] OLD = Bytes.toBytes("old");
 
-  private static RowMutations mutations(StateRow row) throws IOException {
+  private static List<Mutation> mutations() throws IOException {
+    StateRow row = new StateRow(Bytes.toBytes("s")).add(SegmentRow.TABLE, new byte[0], StateRow.SERVER_TIME);
     StoredRow read = new StoredRow(row.key);
     read.put(OLD, new byte[0], 5);
-    return HBaseStateStore.replacement(row, read, List.of(OLD, ServerRow.FINAL_MS));
-  }
-
-  private static List<String> kinds(StateRow row) throws IOException {
-    return mutations(row).getMutations().stream().map(m -> m.getClass().getSimpleName()).collect(Collectors.toList());
+    return HBaseStateStore.replacement(row, read, List.of(OLD, ServerRow.FINAL_MS)).getMutations();
   }
 
   @Test
   void theWholeIsPutAndThePartsAreDeleted() throws IOException {
-    StateRow row = new StateRow(Bytes.toBytes("s")).add(SegmentRow.TABLE, new byte[0], StateRow.SERVER_TIME);
-    assertEquals(List.of("Put", "Delete"), kinds(row));
-  }
-
-  @Test
-  void withoutColumnsNothingIsPut() throws IOException {
-    assertEquals(List.of("Delete"), kinds(new StateRow(Bytes.toBytes("s"))));
+    assertEquals(List.of("Put", "Delete"),
+        mutations().stream().map(m -> m.getClass().getSimpleName()).collect(Collectors.toList()));
   }
 
   /** What was written since it was read must stay. */
   @Test
   void aColumnIsDeletedUpToTheVersionThatWasRead() throws IOException {
-    Mutation delete = mutations(new StateRow(Bytes.toBytes("s"))).getMutations().get(0);
+    Mutation delete = mutations().get(1);
     assertTrue(delete instanceof Delete);
     List<Cell> cells = delete.getFamilyCellMap().get(StateTable.FAMILY);
     assertEquals(5, cells.get(0).getTimestamp());

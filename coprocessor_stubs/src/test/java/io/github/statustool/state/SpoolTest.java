@@ -3,22 +3,30 @@ package io.github.statustool.state;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.statustool.state.StateTable.HeadRow;
 import io.github.statustool.state.StateTable.ServerRow;
 import io.github.statustool.state.StateTable.TableEventRow;
 import io.github.statustool.streams.Fixtures;
 import java.io.File;
+import java.io.FilterOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
+import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.hbase.ClusterId;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.util.Progressable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -156,6 +164,71 @@ class SpoolTest {
     }
     assertEquals(0, spool.drain(store));
     assertArrayEquals(new String[] {itsFile}, files());
+  }
+
+  /** As HDFS without space it takes each create, and no bytes. It renames nothing. */
+  public static final class FullFileSystem extends RawLocalFileSystem {
+    private static boolean isFull;
+    private static boolean deletes;
+
+    @Override
+    public URI getUri() {
+      return URI.create("full:///");
+    }
+
+    @Override
+    public FSDataOutputStream create(org.apache.hadoop.fs.Path file, boolean overwrite, int bufferSize,
+        short replication, long blockSize, Progressable progress) throws IOException {
+      OutputStream out = super.create(file, overwrite, bufferSize, replication, blockSize, progress);
+      return new FSDataOutputStream(isFull ? new FullStream(out) : out, null);
+    }
+
+    @Override
+    public boolean rename(org.apache.hadoop.fs.Path from, org.apache.hadoop.fs.Path to) {
+      return false;
+    }
+
+    @Override
+    public boolean delete(org.apache.hadoop.fs.Path file, boolean recursive) throws IOException {
+      if (!deletes) {
+        throw new IOException("away");
+      }
+      return super.delete(file, recursive);
+    }
+  }
+
+  private static final class FullStream extends FilterOutputStream {
+    private FullStream(OutputStream out) {
+      super(out);
+    }
+
+    @Override
+    public void close() throws IOException {
+      super.close();
+      throw new IOException("could only be written to 0 nodes");
+    }
+  }
+
+  @Test
+  void whatCannotBeFinishedIsDeletedAtOnce() {
+    Configuration conf = Fixtures.conf();
+    conf.setClass("fs.full.impl", FullFileSystem.class, FileSystem.class);
+    Spool full = new Spool(conf, new org.apache.hadoop.fs.Path("full://" + folder));
+    for (boolean isFull : new boolean[] {true, false}) {
+      FullFileSystem.isFull = isFull;
+      FullFileSystem.deletes = true;
+      String why = isFull ? "could only be written to 0 nodes" : "could not rename";
+      assertTrue(failure(full).getMessage().startsWith(why));
+      assertEquals(0, files().length);
+    }
+    FullFileSystem.deletes = false;
+    IOException both = failure(full);
+    assertTrue(both.getMessage().startsWith("could not rename"), "the reason that came first");
+    assertEquals("away", both.getSuppressed()[0].getMessage());
+  }
+
+  private static IOException failure(Spool full) {
+    return assertThrows(IOException.class, () -> full.write(5, 1234, List.of(row())));
   }
 
   @Test

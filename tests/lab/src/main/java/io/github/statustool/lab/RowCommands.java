@@ -15,6 +15,7 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
+import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.KeyValue;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.BufferedMutator;
@@ -68,8 +69,9 @@ final class RowCommands {
     byte[] value = Bytes.toBytes(args.text("value"));
     Durability durability = args.durability();
     long ttl = args.has("ttl_ms") ? args.number("ttl_ms") : 0;
+    long timestamp = args.has("timestamp_ms") ? args.number("timestamp_ms") : HConstants.LATEST_TIMESTAMP;
     return write(args, row -> {
-      Put put = new Put(row).addColumn(family, qualifier, value).setDurability(durability);
+      Put put = new Put(row).addColumn(family, qualifier, timestamp, value).setDurability(durability);
       return ttl > 0 ? put.setTTL(ttl) : put;
     });
   }

@@ -1,11 +1,9 @@
-"""One interface for every form in which the outcome of a verification is reported."""
+"""Counts and words of an outcome that several reports share, and how a report becomes a file."""
 
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import TextIO
+from collections.abc import Callable, Iterable, Mapping
 
 from status_tool.atomic import PRIVATE, atomic_write
 from status_tool.printable import counted
@@ -37,18 +35,10 @@ EVIDENCE_WORDS = {
 }
 
 
-class Reporter(ABC):
-    """Writes an outcome in one form."""
-
-    @abstractmethod
-    def write(self, outcome: Outcome, stream: TextIO) -> None:
-        """Write the whole report to `stream`; the stream is neither flushed nor closed."""
-
-
-def write_report(reporter: Reporter, outcome: Outcome, path: str | os.PathLike[str], mode: int = PRIVATE) -> None:
-    """Write the report to a file atomically, a new one with this `mode`; raises `OutputError`."""
+def write_report(path: str | os.PathLike[str], parts: Iterable[str], mode: int = PRIVATE) -> None:
+    """Write the parts of a report to a file atomically, a new one with this `mode`. Raises `OutputError`."""
     with atomic_write(path, mode) as stream:
-        reporter.write(outcome, stream)
+        stream.writelines(parts)
 
 
 def region_counts(outcome: Outcome) -> dict[str, int]:
@@ -57,16 +47,21 @@ def region_counts(outcome: Outcome) -> dict[str, int]:
     return {status.value: regions.get(status, 0) for status in REGION_ORDER}
 
 
-def evidence_counts(outcome: Outcome) -> dict[str, int]:
-    """Return how many regions rest on each evidence, strongest first."""
-    counts: Mapping[Evidence, int] = outcome.hbase.evidence_by if outcome.hbase else {}
-    return {level.value: counts.get(level, 0) for level in Evidence}
-
-
 def file_counts(outcome: Outcome) -> dict[str, int]:
     """Return the number of files of every status, in the contract's order; absent ones count 0."""
     files: Mapping[FileStatus, int] = outcome.hdfs.files if outcome.hdfs else {}
     return {status.value: files.get(status, 0) for status in FILE_ORDER}
+
+
+def in_parts(counts: Mapping[str, int]) -> str:
+    """Return the counts that are not 0, as in `3 complete, 1 gap`."""
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+
+
+def in_total(counts: Mapping[str, int], noun: str) -> str:
+    """Return the total with its parts, as in `4 regions: 3 complete, 1 gap`."""
+    total, parts = counted(sum(counts.values()), noun), in_parts(counts)
+    return f"{total}: {parts}" if parts else total
 
 
 def span(first: int | None, last: int | None, show: Callable[[int], str], to: str) -> str:
@@ -86,16 +81,3 @@ def left_out(outcome: Outcome) -> tuple[int, int]:
     named_regions = {problem.region for problem in outcome.problems if problem.region}
     named_files = {problem.path for problem in outcome.problems if problem.path and problem.kind != harmless}
     return max(0, regions - len(named_regions)), max(0, (hdfs.at_fault if hdfs else 0) - len(named_files))
-
-
-def timestamps_notice(outcome: Outcome) -> str | None:
-    """Return the notice where timestamps alone would have been wrong, else None."""
-    if outcome.hbase is None or outcome.hbase.evidence is Evidence.TIMESTAMPS:
-        return None
-    alone, proven = outcome.hbase.timestamps_complete, region_counts(outcome)[Status.COMPLETE]
-    if alone <= proven:
-        return None
-    return (
-        f"Timestamps alone would have called {counted(alone, 'region')} complete; "
-        f"by the evidence {'it is' if proven == 1 else 'they are'} {proven}."
-    )
