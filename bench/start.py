@@ -20,7 +20,7 @@ from pathlib import Path
 
 from bench.results import Ratio, record
 from bench.run_on_cluster import AIM, BARE, BARE_NAME
-from status_tool.spark.launch import CACHE_VARIABLE
+from status_tool.clients.class_archive import CACHE_VARIABLE
 
 ROUNDS = 5
 SAMPLES = Path(__file__).resolve().parents[1] / "sample_status" / "complete"

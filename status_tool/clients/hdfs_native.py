@@ -21,8 +21,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from status_tool.clients.class_archive import NewArchive, jvm_option
 from status_tool.clients.config import Settings
 from status_tool.clients.file_client import FileClient, SharedClients
 from status_tool.clients.hdfscli import Refused, refused
@@ -35,7 +37,10 @@ from status_tool.errors import ConnectionFailed, StatusToolError
 
 WHOSE = "Hadoop's own client"
 _MAIN = "io.github.statustool.hdfs.HdfsReader"
-_JVM_OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+ExitOnOutOfMemoryError")
+_JVM_OPTIONS = (
+    *("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+ExitOnOutOfMemoryError"),
+    "-Xlog:disable",  # what a JVM says of an archive of classes goes to stdout, among the answers
+)
 """It waits rather than computes, so compiling less pays at any number of files (docs/performance.md)."""
 _ENTRY = struct.Struct(">cqqq?")
 _TYPES = {b"F": "FILE", b"D": "DIRECTORY", b"S": "SYMLINK"}
@@ -213,7 +218,10 @@ class _Answer:
 class _Process:
     """The Java process; its answers are awaited by number. Ends with `end`, or with this process."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], archive: NewArchive | None = None
+    ) -> None:
+        self._archive = archive
         # Nobody reads it while the process runs: a JVM that says much would stop at a full pipe.
         self._console = tempfile.TemporaryFile()  # noqa: SIM115 as long as the process
         try:
@@ -254,8 +262,12 @@ class _Process:
                 self._process.stdin.flush()
         return task.result()
 
-    def end(self) -> None:
-        """Kill the process."""
+    def end(self, *, at_once: bool = True) -> None:
+        """Kill the process; if there is time, wait until one that archives its classes has done so."""
+        if self._archive is not None and not at_once:
+            # Later runs start in less time; this one does not need it.
+            with suppress(OSError, subprocess.TimeoutExpired):
+                self._archive.finish(self._process)
         self._process.kill()
         self._process.wait()
 
@@ -348,15 +360,21 @@ def _process(endpoint: RpcEndpoint, load: Load) -> _Process:
         return found
 
 
-def _command() -> Sequence[str]:
-    return (str(java(WHOSE)), *_JVM_OPTIONS, *realms_option(), "-cp", hadoop_class_path(), _MAIN)
+def _command() -> tuple[Sequence[str], NewArchive | None]:
+    """Return the command, and the archive of classes that the process writes at its end if there is none yet."""
+    program, class_path = str(java(WHOSE)), hadoop_class_path()
+    jars = [Path(jar) for jar in class_path.split(os.pathsep)]
+    # A folder of classes cannot be archived.
+    option, archive = jvm_option("hdfs", jars) if all(jar.is_file() for jar in jars) else ("", None)
+    return (program, *filter(None, [option]), *_JVM_OPTIONS, *realms_option(), "-cp", class_path, _MAIN), archive
 
 
 def _started(endpoint: RpcEndpoint, load: Load) -> _Process:
     if dict(endpoint.site).get("hadoop.security.authentication", "").strip().lower() == "kerberos":
         make_ready()
     # Hadoop takes the user from there, unless the site files ask for Kerberos.
-    process = _Process(_command(), {**os.environ, "HADOOP_USER_NAME": endpoint.user})
+    command, archive = _command()
+    process = _Process(command, {**os.environ, "HADOOP_USER_NAME": endpoint.user}, archive)
     head = struct.pack(">id", load.concurrency, load.rate or 0.0) + _text(endpoint.filesystem)
     try:
         refusal = process.ask(b"O", head, _pairs(endpoint.site), _pairs(endpoint.mounts)).refusal()
@@ -374,7 +392,7 @@ def _end(endpoint: RpcEndpoint, load: Load) -> None:
     with _LOCK:
         process = _PROCESSES.pop((endpoint, load), None)
     if process is not None:
-        process.end()
+        process.end(at_once=_Runs.interrupted)
 
 
 def _pairs(pairs: Sequence[tuple[str, str]]) -> bytes:

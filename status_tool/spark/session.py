@@ -19,10 +19,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import status_tool
+from status_tool.clients.class_archive import drop_archive
 from status_tool.clients.java import last_words
 from status_tool.errors import ConfigurationError
 from status_tool.spark import jvm
-from status_tool.spark.launch import archived, drop_archive
+from status_tool.spark.launch import archived
 from status_tool.spark.settings import JVM_OPTIONS, is_asked_for, runs_here, spark_settings_with, submitted
 from status_tool.temporary import temporary_folder
 

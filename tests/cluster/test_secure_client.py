@@ -18,6 +18,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from status_tool.clients.class_archive import CACHE_VARIABLE
 from status_tool.clients.config import Settings
 from status_tool.clients.delegation_tokens import delegated, no_token_left
 from status_tool.clients.sitefiles import load_site
@@ -25,7 +26,6 @@ from status_tool.clients.tls import read_trust
 from status_tool.clients.webhdfs import WebHdfs
 from status_tool.errors import ConnectionFailed
 from status_tool.sources.hdfs_files import endpoint_of
-from status_tool.spark.launch import CACHE_VARIABLE
 from status_tool.status_file.reader import open_status
 from tests.lab import Cluster
 from tests.lab.config import write_site

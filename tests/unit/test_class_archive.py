@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from status_tool.spark import launch
-from status_tool.spark.launch import CACHE_VARIABLE, NewArchive, drop_archive, jvm_option
+from status_tool.clients import class_archive
+from status_tool.clients.class_archive import CACHE_VARIABLE, NewArchive, drop_archive
+from status_tool.spark.launch import spark_option
 from tests import spark_classes
 from tests.pair import REPOSITORY
 
@@ -62,7 +63,7 @@ def test_it_is_made_once_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv(CACHE_VARIABLE, str(cache))
     for damaged in (content[: len(content) // 2], content[:-1] + bytes([content[-1] ^ 1])):
         put(cache / archive.name, damaged)
-        option, new = jvm_option()
+        option, new = spark_option()
         assert (option.partition("=")[0], new is None) == ("-XX:ArchiveClassesAtExit", False)
 
 
@@ -70,57 +71,57 @@ def test_what_others_could_have_written_is_not_used(tmp_path: Path, monkeypatch:
     """A JVM runs what an archive holds."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
     tmp_path.chmod(0o700)
-    option, keep = jvm_option()
+    option, keep = spark_option()
     assert (option.startswith(f"-XX:ArchiveClassesAtExit={tmp_path}/spark-"), keep is None) == (True, False)
     archive = Path(option.partition("=")[2]).with_suffix(f".{zlib.crc32(b'classes'):08x}.jsa")
     archive.write_bytes(b"classes")
     archive.chmod(0o600)
-    assert jvm_option() == (f"-XX:SharedArchiveFile={archive}", None)
+    assert spark_option() == (f"-XX:SharedArchiveFile={archive}", None)
     archive.chmod(0o620)
-    assert jvm_option() == ("", None)
+    assert spark_option() == ("", None)
     archive.unlink()
     tmp_path.chmod(0o770)
-    assert jvm_option() == ("", None)
+    assert spark_option() == ("", None)
 
 
 def test_one_that_another_run_drops_meanwhile_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of runs that each write one, as those that begin together do, the last one drops the others'."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
     tmp_path.chmod(0o700)
-    option, _ = jvm_option()
+    option, _ = spark_option()
     archive = Path(option.partition("=")[2]).with_suffix(f".{zlib.crc32(b'classes'):08x}.jsa")
-    for dropped_by in ("_is_ours", "_checksum"):
+    for dropped_by in ("is_ours", "_checksum"):
         archive.write_bytes(b"classes")
-        of = getattr(launch, dropped_by)
+        of = getattr(class_archive, dropped_by)
 
         def dropping(file: Path, of: Callable[[Path], Any] = of) -> Any:
             if file == archive:
                 file.unlink()
             return of(file)
 
-        monkeypatch.setattr(launch, dropped_by, dropping)
-        assert jvm_option()[0] == option
-        monkeypatch.setattr(launch, dropped_by, of)
+        monkeypatch.setattr(class_archive, dropped_by, dropping)
+        assert spark_option()[0] == option
+        monkeypatch.setattr(class_archive, dropped_by, of)
 
 
 def test_none_without_a_folder_or_a_jdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`off`, a cache that is a file, a folder with a blank, no JDK, and one that is too old."""
     monkeypatch.setenv(CACHE_VARIABLE, "off")
-    assert jvm_option() == ("", None)
+    assert spark_option() == ("", None)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "file"))
-    assert jvm_option() == ("", None)
+    assert spark_option() == ("", None)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "with blank"))
-    assert jvm_option() == ("", None)
+    assert spark_option() == ("", None)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-    assert jvm_option() != ("", None)
+    assert spark_option() != ("", None)
     for text in (None, "", 'JAVA_VERSION="11.0.2"\n', "JAVA_VERSION=?\n"):
         home = tmp_path / f"jdk{text!r:.5}"
         home.mkdir(exist_ok=True)
         if text is not None:
             (home / "release").write_text(text)
         monkeypatch.setenv("JAVA_HOME", str(home))
-        assert jvm_option() == ("", None)
+        assert spark_option() == ("", None)
 
 
 def test_one_that_crashes_the_jvm_goes(tmp_path: Path) -> None:
@@ -165,7 +166,7 @@ def test_only_a_whole_one_is_kept(
 ) -> None:
     """Of a JVM that failed nothing is; what a killed process left goes with the next that is kept."""
     ends: list[tuple[Any, Any]] = []
-    monkeypatch.setattr("status_tool.spark.launch.atexit.register", lambda *call: ends.append(call))
+    monkeypatch.setattr("status_tool.clients.class_archive.atexit.register", lambda *call: ends.append(call))
     written, others = tmp_path / f"spark-a.{os.getpid()}", {"spark-b.jsa", "spark-c.999999999"}
     for name in (written.name, *others):
         (tmp_path / name).write_bytes(b"classes")

@@ -9,15 +9,17 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from status_tool.cli.main import main
 from status_tool.clients import hdfs_native, patience
+from status_tool.clients.class_archive import CACHE_VARIABLE
 from status_tool.clients.config import HdfsClient, Settings
 from status_tool.clients.hdfs_native import NativeHdfs, RpcEndpoint, no_process_left
 from status_tool.clients.hdfscli import Refused
@@ -52,7 +54,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     root = tmp_path / "hdfs"
     root.mkdir()
     command = (sys.executable, "-m", "tests.fake_hdfs_reader", str(root))
-    monkeypatch.setattr(hdfs_native, "_command", lambda: command)
+    monkeypatch.setattr(hdfs_native, "_command", lambda: (command, None))
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
     monkeypatch.setattr("status_tool.gather.hdfs_side.endpoint_of", no_web)
     with no_process_left():
@@ -319,7 +321,7 @@ def test_a_check(
     here = [str(tmp_path / "conf-fake"), "-f", str(tmp_path / "paths")]
     assert main(["run", "-m", "-o", file, "--deep", *native, *here]) == 0
     command = (sys.executable, "-m", "tests.fake_hdfs_reader", str(slave))
-    monkeypatch.setattr(hdfs_native, "_command", lambda: command)
+    monkeypatch.setattr(hdfs_native, "_command", lambda: (command, None))
     found = []
     for deep in ([], ["--deep"]):
         capsys.readouterr()
@@ -419,6 +421,31 @@ def test_the_real_one_ends_with_this_process(number: signal.Signals | None) -> N
     wait_until(lambda: not is_running(int(pid)), 120, "the Java process has ended")
 
 
+@pytest.mark.slow
+def test_the_classes_of_the_real_one_are_archived_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At its end, unless the run is interrupted; the next one maps the file, and answers as before."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    tmp_path.chmod(0o700)
+    hdfs = NativeHdfs(RpcEndpoint("hdfs://127.0.0.1:1", "me"), patience_s=0)
+
+    def option(end: BaseException | None = None) -> str:
+        with suppress(KeyboardInterrupt), no_process_left():
+            with pytest.raises(ConnectionFailed, match="Connection refused"):
+                hdfs.status("/")
+            (process,) = hdfs_native._PROCESSES.values()
+            if end is not None:
+                raise end
+        return cast(Sequence[str], process._process.args)[1]
+
+    assert option(KeyboardInterrupt()).startswith(f"-XX:ArchiveClassesAtExit={tmp_path}/hdfs-")
+    assert list(tmp_path.iterdir()) == []
+    assert option().startswith(f"-XX:ArchiveClassesAtExit={tmp_path}/hdfs-")
+    (archive,) = tmp_path.iterdir()
+    written = archive.stat()
+    assert (option(), archive.stat().st_mtime_ns) == (f"-XX:SharedArchiveFile={archive}", written.st_mtime_ns)
+    assert written.st_size > 1 << 20
+
+
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """The one line of a run that ends with exit code 2."""
     assert main(["run", *arguments, "--only", "hdfs"]) == EXIT_ERROR
@@ -493,9 +520,9 @@ def test_the_user(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = list[str]()
     started = hdfs_native._Process.__init__
 
-    def noting(self: Any, command: Any, environment: Any) -> None:
+    def noting(self: Any, command: Any, environment: Any, archive: Any) -> None:
         given.append(environment["HADOOP_USER_NAME"])
-        started(self, command, environment)
+        started(self, command, environment, archive)
 
     monkeypatch.setattr(hdfs_native._Process, "__init__", noting)
     monkeypatch.setenv("HADOOP_USER_NAME", "somebody")

@@ -19,8 +19,8 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from status_tool.cli.main import main
+from status_tool.clients.class_archive import CACHE_VARIABLE
 from status_tool.clients.java import JAR, READER
-from status_tool.spark.launch import CACHE_VARIABLE
 from status_tool.spark.settings import BELOW, OLDEST
 from tests.pair import REPOSITORY
 

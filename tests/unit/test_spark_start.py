@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from status_tool.clients.class_archive import CACHE_VARIABLE
 from status_tool.spark import jvm
-from status_tool.spark.launch import CACHE_VARIABLE, direct_command
+from status_tool.spark.launch import direct_command
 from status_tool.spark.settings import JVM_OPTIONS, SHORT_RUN_BYTES, is_short, spark_settings_with, starts_directly
 from status_tool.temporary import let_go
 from tests.lab.waiting import wait_until

@@ -871,7 +871,7 @@ def test_which_client_reads(fake: FakeHdfs, tmp_path: Path, monkeypatch: pytest.
         (tmp_path / "root").mkdir()
         command = (sys.executable, "-m", "tests.fake_hdfs_reader", str(tmp_path / "root"))
         with monkeypatch.context() as patch:
-            patch.setattr("status_tool.clients.hdfs_native._command", lambda: command)
+            patch.setattr("status_tool.clients.hdfs_native._command", lambda: (command, None))
             patch.setenv("PYTHONPATH", str(REPOSITORY))
             assert chosen(HdfsClient.AUTO, **site) == f"hdfs://{rpc}"
             assert chosen(HdfsClient.WEBHDFS, **site) == fake.url
