@@ -199,16 +199,22 @@ def _has_unshipped(earlier: Tenure, later: Tenure) -> bool:
 def _raised(ordered: list[Tenure], *, replicated_only: bool) -> Iterator[int]:
     """Yield when a table began to keep more: what had arrived before may be gone, and its settings tell nothing of it.
 
-    A master has forgotten cells that the slave still holds: they hide what the master writes with older timestamps.
-    A tenure whose settings are not known had those of the one before it, or others: neither is excused.
+    A master that had been written to has forgotten cells that the slave still holds: they hide what it writes with
+    older timestamps. A tenure whose settings are not known had those of the one before it, or others: neither is
+    excused.
     """
     kept: dict[str, Sequence[int]] = {}
+    counts = not replicated_only
     for tenure in ordered:
         now = tenure.kept or {}
-        counted = now.keys() & tenure.replicated if replicated_only else now.keys()
-        if any(keeps_more(kept[family], now[family]) for family in kept.keys() & counted):
+        if replicated_only:
+            # Durability hides no cell.
+            now = {family: (*now[family][:-1], 1) for family in now.keys() & tenure.replicated}
+        if counts and any(keeps_more(kept[family], now[family]) for family in kept.keys() & now.keys()):
             yield tenure.began_ms
         kept.update(now)
+        # HBase numbers the markers of the opening and of the close as well.
+        counts |= tenure.closed_ms is None or tenure.seq > tenure.open + 2
 
 
 def _returned(ordered: list[Tenure]) -> Iterator[int]:

@@ -140,6 +140,10 @@ class Region:
     """How many versions its table keeps."""
     least: int = MANY
     """The fewest of those that a server has written down."""
+    wrote: bool = False
+    """Whether anything was ever written to it."""
+    wrote_least: int = MANY
+    """`least` since then."""
     grew: bool = False
     """Whether it ever kept more than before."""
 
@@ -216,7 +220,7 @@ class LedgerWorld:
     def write(self, name: str) -> None:
         region = self.regions[name]
         region.seq += 1
-        region.edits, region.edit_seq = region.edits + 1, region.seq
+        region.edits, region.edit_seq, region.wrote = region.edits + 1, region.seq, True
         self.hosting(name)[1].appended = region.seq
 
     def flush(self, name: str) -> None:
@@ -252,6 +256,7 @@ class LedgerWorld:
         region.seq += 1
         region.stored_seq = region.seq
         file = f"{self.new_file()}_SeqId_{region.seq}_"
+        region.wrote = True
         region.files.add(file)
         self.marker(name, {file}, set())
 
@@ -326,8 +331,10 @@ class LedgerWorld:
                 self.store.put([(b"f" + name.encode(), self.cells_of(server, held))], fate)
                 held.stored = held.ever_stored = True
                 held.urgent = False
+                region = self.regions[name]
                 if held.kept is not None and fate == APPLIED:
-                    self.regions[name].least = min(self.regions[name].least, held.kept)
+                    region.least = min(region.least, held.kept)
+                    region.wrote_least = min(region.wrote_least, held.kept if region.wrote else MANY)
         if fate == APPLIED and not urgent:
             for held in server.held.values():
                 held.recorded = held.appended

@@ -87,10 +87,20 @@ def test_a_master_that_begins_to_keep_more_of_what_it_ships_is_a_change(
     replicated: tuple[str, ...], changed_ms: int | None
 ) -> None:
     """It has forgotten cells that the slave still holds, which hide what it writes with older timestamps."""
-    few, many = ({"f": [versions, 0, 2**31 - 1, 0, 0, 1]} for versions in (1, 3))
+    few, many, durable = (
+        {"f": [versions, 0, 2**31 - 1, 0, 0, durable]} for versions, durable in ((1, 0), (3, 0), (1, 1))
+    )
     before = replace(CLOSED, kept=few, replicated=replicated)
     later = replace(OPEN, open=20, began_ms=120_000, seq=25, kept=many, replicated=replicated)
-    assert life_of([before, later], replicated_only=True, is_seen=False).changed_ms == changed_ms
+
+    def found(before: Tenure, later: Tenure) -> int | None:
+        return life_of([before, later], replicated_only=True, is_seen=False).changed_ms
+
+    assert found(before, later) == changed_ms
+    assert found(replace(before, seq=before.open + 3), later) == changed_ms
+    assert found(replace(before, seq=before.open + 2), later) is None, "nothing but the markers of its life"
+    assert found(replace(before, seq=before.open, closed_ms=None), later) == changed_ms, "a crash"
+    assert found(before, replace(later, kept=durable)) is None, "what a crash may lose hides nothing"
 
 
 @pytest.mark.parametrize("replicated_only", [True, False])
