@@ -222,9 +222,10 @@ def _returned(ordered: list[Tenure]) -> Iterator[int]:
     gone = set[str]()
     for earlier, later in pairwise(ordered):
         gone |= {*earlier.before, *earlier.after} - later.before.keys()
-        if gone & {*later.replicated} & later.before.keys():
+        # A tracker may have joined the tenure without the family and the one in which it came back.
+        if back := gone & {*later.replicated} & {*later.before, *later.after}:
             yield later.began_ms
-            gone -= later.before.keys()
+            gone -= back
 
 
 def _began_anew(ordered: list[Tenure]) -> int | None:

@@ -79,6 +79,8 @@ def test_a_family_that_a_master_drops_and_adds_again_is_a_change(dropped: Tenure
         return life_of([first, without, *later], replicated_only=True, is_seen=False).changed_ms
 
     assert (changed_ms(), changed_ms(again), changed_ms(again, last)) == (None, 240_000, 240_000)
+    joined = replace(again, open=20, began_ms=200_000, before=fewer.before)
+    assert life_of([first, joined], replicated_only=True, is_seen=False).changed_ms == 200_000
     assert changed_ms(replace(again, replicated=("f",))) is None
 
 
