@@ -206,7 +206,8 @@ class _Publisher:
         unasked(asked.settings, request)
         with make_progress() as progress:
             write_side(asked.settings, request, self._file, progress.step, asked.key, progress)
-        closing, sent = put_file(self._table, self._file, int(self._service.interval_s * 1000), self._sent)
+        interval_ms = int(self._service.interval_s * 1000)
+        closing, sent = put_file(self._table, self._file, interval_ms, self._sent, self._turns.number)
         self._file.unlink(missing_ok=True)
         if has_files:
             # After a failure the next round has to send the files, so this comes last.

@@ -42,6 +42,9 @@ REFUSAL_TRIES = 2
 """A refused checksum is requested once more: a DataNode that has just died makes another one refuse."""
 UNKNOWN_OPERATION = ("IllegalArgumentException", "UnsupportedOperationException")
 _READ_BYTES = 1 << 20
+_START_AFTER, _HTTPFS_START_AFTER = "startafter", "startAfter"
+"""A NameNode decodes the whole query twice if any parameter has a capital letter in its name (`ParamFilter`): then it
+goes on after `a:b` where `a%3Ab` was asked for, and lists nothing in between. HttpFS knows the other name only."""
 RANGE_BYTES = 64 << 20
 """Content is read in ranges of this size, several of a file at once."""
 
@@ -152,6 +155,7 @@ class WebHdfs(FileClient):
         self.active = 0
         """The index of the NameNode that is tried first."""
         self._batched = True
+        self._start_after = _START_AFTER
         self._failed: dict[str, float] = {}
         self._actives = set[int]()
         """The indexes of NameNodes that have answered since they were last looked at, and are not looked at again."""
@@ -168,7 +172,7 @@ class WebHdfs(FileClient):
     def _page(self, path: str, after: str) -> tuple[list[dict[str, Any]], int]:
         if self._batched:
             try:
-                answer = self._ask("LISTSTATUS_BATCH", path, startAfter=after)
+                answer = self._ask("LISTSTATUS_BATCH", path, **{self._start_after: after})
             except Refused as refusal:
                 if refusal.name not in UNKNOWN_OPERATION:
                     raise
@@ -176,6 +180,11 @@ class WebHdfs(FileClient):
             else:
                 listing = _told(answer, dict, "DirectoryListing")
                 entries = _told(listing, list, "partialListing", "FileStatuses", "FileStatus")
+                if after and entries and order_of(entries[0]["pathSuffix"]) <= order_of(after):
+                    if self._start_after == _HTTPFS_START_AFTER:
+                        raise Refused("IOException", f"the listing begins anew after {after!r}")
+                    self._start_after = _HTTPFS_START_AFTER
+                    return self._page(path, after)
                 return entries, _told(listing, int, "remainingEntries")
         entries = _told(self._ask("LISTSTATUS", path), list, "FileStatuses", "FileStatus")
         return [e for e in entries if not after or order_of(e["pathSuffix"]) > order_of(after)], 0

@@ -675,6 +675,10 @@ def with_events(row: NewRow, small: Descriptors) -> NewRow:
     """Return a master's `table` row with the events outside the WAL."""
     events = small.events.get(row["table"], {})
     added = {name: events[name] for name in ("skipped_ms", "raised_ms", "tagged_ms") if events.get(name)}
+    # By them a check knows since when the slave holds what it shipped to this cluster.
+    relayed = {ids: moment for ids, moment in (events.get("first_written_by") or {}).items() if ids}
+    if relayed:
+        added["first_written_by"] = relayed
     if marks := small.pruned.get(row["table"]):
         added["pruned"] = marks
     return row | {"detail": json.dumps(json.loads(row["detail"]) | added)} if added else row

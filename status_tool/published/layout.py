@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from status_tool.errors import StatusFileError
-from status_tool.vocabulary.details import fits, is_number, is_text, list_of, object_in
+from status_tool.vocabulary.details import fits, is_number, is_text, list_of, object_in, optional
 from status_tool.vocabulary.names import PUBLISHED_FAMILY
 from status_tool.vocabulary.outcome import AHEAD_MS
 
@@ -38,7 +38,13 @@ def _is_part(value: Any) -> bool:
 
 
 _NUMBERS = ("barrier_ms", "cut_ms", "interval_ms")
-_FIELDS = {**dict.fromkeys(_NUMBERS, is_number), "half": is_text, "parts": list_of(_is_part)}
+_FIELDS = {
+    **dict.fromkeys(_NUMBERS, is_number),
+    "half": is_text,
+    "parts": list_of(_is_part),
+    "number": optional(is_number),
+    "cluster_key": optional(is_text),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +76,22 @@ class Closing:
     """How often the publisher publishes."""
     half: str
     """As in the file's header."""
+    number: int = 0
+    """Number of the round by the publishers' claims, which rises whatever their clocks do; 0: an earlier version's."""
+    cluster_key: str = ""
+    """Where the publisher's cluster is; empty: an earlier version's."""
     put_ms: int | None = field(default=None, compare=False)
     """When HBase got the row, on the clock of the master's region server; None: not known."""
 
     @property
-    def order(self) -> tuple[int, int, str]:
+    def order(self) -> tuple[int, int, int, str]:
         """Return a key that rises from one file of a cluster to the next.
 
-        A file is older than its row, so that one of a publisher whose clock was ahead hides none that is newer.
+        Rounds are numbered: a cluster's clocks may be set back, and a file from before would pass for the newest. Of
+        files without a number the row's time tells: one of a publisher whose clock was ahead hides none that is newer.
         """
         is_ahead = self.put_ms is not None and self.barrier_ms - self.put_ms > AHEAD_MS
-        return (self.put_ms or 0) if is_ahead else self.barrier_ms, self.barrier_ms, self.name
+        return self.number, (self.put_ms or 0) if is_ahead else self.barrier_ms, self.barrier_ms, self.name
 
     @property
     def key(self) -> bytes:
@@ -98,7 +109,7 @@ class Closing:
 
     def value(self) -> bytes:
         """Return the value of its cell."""
-        stored = {name: getattr(self, name) for name in (*_NUMBERS, "half")}
+        stored = {name: getattr(self, name) for name in (*_NUMBERS, "half", "number", "cluster_key")}
         parts = [[part.digest, part.size] for part in self.parts]
         return json.dumps({"version": LAYOUT_VERSION, **stored, "parts": parts}).encode()
 
@@ -125,4 +136,5 @@ def closing_of(key: bytes, value: bytes, put_ms: int | None = None) -> Closing:
         raise StatusFileError("its closing row cannot be parsed")
     parts = tuple(FilePart(*part) for part in found["parts"])
     numbers = {number: found[number] for number in _NUMBERS}
-    return Closing(cluster_id, name, parts, half=found["half"], put_ms=put_ms, **numbers)
+    later: dict[str, Any] = {"number": found.get("number") or 0, "cluster_key": found.get("cluster_key") or ""}
+    return Closing(cluster_id, name, parts, half=found["half"], put_ms=put_ms, **numbers, **later)

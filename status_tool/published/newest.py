@@ -8,9 +8,10 @@ from pathlib import Path
 from status_tool.clients.config import Settings
 from status_tool.clients.zookeeper import ZooKeeper
 from status_tool.errors import StatusFileError, UsageError
-from status_tool.printable import duration, iso
+from status_tool.printable import duration, few, iso
 from status_tool.published.layout import Closing
 from status_tool.published.table import Published, PublishedTable
+from status_tool.rules.peers import normal_key
 from status_tool.sources.state_table import now_ms
 from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.outcome import AHEAD_MS
@@ -33,11 +34,24 @@ def of_one_master(published: Published, own_id: str, wanted: str | None, option:
     """
     files = [one for one in published.closings if one.cluster_id != own_id]
     if wanted is not None:
-        return [one for one in files if one.cluster_id == wanted]
+        return _of_one_place([one for one in files if one.cluster_id == wanted])
     masters = sorted({one.cluster_id for one in files})
     if len(masters) > 1:
         raise UsageError(
             f"{len(masters)} clusters have published to this one ({', '.join(masters)}): name the master by {option}"
+        )
+    return _of_one_place(files)
+
+
+def _of_one_place(files: list[Closing]) -> list[Closing]:
+    """Return the files of one id. Raises `UsageError` if they are of two clusters: one proves nothing of the other."""
+    keys = {normal_key(one.cluster_key): one.cluster_key for one in files if one.cluster_key}
+    if len(keys) > 1:
+        raise UsageError(
+            f"clusters at {few(sorted(keys.values()), 3)} have published as {files[0].cluster_id}: one may have been "
+            "made of a copy of the other's HBase root, and nobody can tell their files apart; create it anew, or, if "
+            "it is one cluster, let all publishers have one hbase.zookeeper.quorum and wait a day; `run -i FILE` "
+            "checks against a file that was copied here"
         )
     return files
 

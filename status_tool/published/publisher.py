@@ -33,6 +33,8 @@ class Turns:
         self._id = f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
         self._seen: bytes | None = None
         self._has_looked = False
+        self.number = 0
+        """Of the round that this publisher claimed last; it is above those of all before, whoever published them."""
 
     def take(self) -> str | None:
         """Claim a round. Returns the publisher that has claimed it instead, if any. Raises `ConnectionFailed`."""
@@ -40,12 +42,13 @@ class Turns:
         if self._is_others(found):
             self._seen, self._has_looked = found, True
             return _who(found)
-        mine = self._claim_now()
+        number = 1 + (_number(found) or self._table.last_number(self._cluster_id))
+        mine = self._claim_now(number=number)
         if not self._table.claim(self._cluster_id, found, mine):
             # Another publisher was faster. If its claim still stands at this one's next round, this one goes on.
             self._seen, self._has_looked = self._table.claimed(self._cluster_id), True
             return _who(self._seen)
-        self._seen, self._has_looked = mine, True
+        self._seen, self._has_looked, self.number = mine, True, number
         return None
 
     def hand_back(self) -> None:
@@ -53,11 +56,11 @@ class Turns:
 
         Raises `ConnectionFailed`.
         """
-        handed_back = self._claim_now(handed_back=True)
+        handed_back = self._claim_now(handed_back=True, number=self.number)
         if self._table.claim(self._cluster_id, self._seen, handed_back):
             self._seen = handed_back
 
-    def _claim_now(self, **more: bool) -> bytes:
+    def _claim_now(self, **more: bool | int) -> bytes:
         # Id and time make each claim another value: by that, other publishers see that a round was claimed.
         return json.dumps({"publisher": self._id, "claimed_ms": now_ms(), **more}).encode()
 
@@ -80,12 +83,19 @@ def _who(value: bytes | None) -> str:
     return str(_claim(value or b"").get("publisher") or "another publisher")
 
 
+def _number(value: bytes | None) -> int:
+    number = _claim(value or b"").get("number")
+    return number if isinstance(number, int) and number > 0 else 0
+
+
 def _claimed_ms(value: bytes) -> int:
     at_ms = _claim(value).get("claimed_ms")
     return at_ms if isinstance(at_ms, int) else 0
 
 
-def put_file(table: PublishedTable, file: Path, interval_ms: int, sent: SentParts) -> tuple[Closing, int]:
+def put_file(
+    table: PublishedTable, file: Path, interval_ms: int, sent: SentParts, number: int = 0
+) -> tuple[Closing, int]:
     """Put a master's status file into the table; returns its closing row, and how many bytes were put.
 
     Raises what reading and putting raise.
@@ -104,5 +114,7 @@ def put_file(table: PublishedTable, file: Path, interval_ms: int, sent: SentPart
         cut_ms=header.cut_ms,
         interval_ms=interval_ms,
         half=header.half,
+        number=number,
+        cluster_key=header.cluster_key,
     )
     return closing, table.put(contents, closing, sent)

@@ -102,6 +102,11 @@ class PublishedTable(NamedTable):
             value: bytes | None = table.row(claim_key(cluster_id), [CLAIM]).get(CLAIM)
             return value
 
+    def last_number(self, cluster_id: str) -> int:
+        """Return the highest number of a round of a cluster's files that are here; 0 without any."""
+        own = (one.number for one in self.published().closings if one.cluster_id == cluster_id)
+        return max(own, default=0)
+
     def put(self, contents: Sequence[bytes], closing: Closing, sent: SentParts) -> int:
         """Write a status file: the parts that are not in the table, and only then the closing row that makes it count.
 

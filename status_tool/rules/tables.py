@@ -367,8 +367,20 @@ class _Table:
         is_shipped = first_ms is not None and any(
             self.question.is_passed_on(self.name, family, first_ms) for family in self.families
         )
-        before = self.here.before_arrival(now, first_ms if is_shipped else None)
+        relayed_ms = self.relayed_ms
+        before = self.here.before_arrival(now, earliest(first_ms if is_shipped else None, relayed_ms))
+        # What its clients have changed since came to the master as well, as long as the peer is there that brought it.
+        if relayed_ms is not None and not all(
+            self.question.is_passed_on(self.name, family, relayed_ms) for family in self.families
+        ):
+            before = replace(before, own_ms=0)
         return replace(before, back_ms=None) if self.is_pruned else before
+
+    @property
+    def relayed_ms(self) -> int | None:
+        """When entries that had passed the slave first came to the master: it has them, and does not ship them back."""
+        first: Mapping[str, int] = (self.descriptor or {}).get("first_written_by") or {}
+        return earliest(*(moment for ids, moment in first.items() if self.question.slave_id in ids.split(",")))
 
     @property
     def is_pruned(self) -> bool:
@@ -507,7 +519,7 @@ def _descriptor_findings(table: _Table) -> list[Finding]:
 
 _MASTER_EVENTS = {
     **dict.fromkeys(("skipped_ms", "tagged_ms", "altered_ms", "opened_ms"), optional(is_number)),
-    "raised_ms": optional(map_of(is_number)),
+    **dict.fromkeys(("raised_ms", "first_written_by"), optional(map_of(is_number))),
 }
 _SLAVE_EVENTS = {
     **dict.fromkeys(("arrived_ms", "born_ms", "first_born_ms", "skipped_ms"), optional(is_number)),

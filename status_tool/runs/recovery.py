@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -59,6 +60,7 @@ from status_tool.sources.state_table import now_ms
 from status_tool.spark.session import Spark, spark_when_needed
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.signature import SignKey
+from status_tool.vocabulary.details import is_number, object_in
 from status_tool.vocabulary.header import MASTER, SLAVE, Header
 from status_tool.vocabulary.outcome import Beyond, Group, Outcome, RecoveryPoint, TablePoint
 from status_tool.vocabulary.schema import Row
@@ -95,6 +97,8 @@ class Judgement:
     skew_ms: int | None = None
     heard_ms: int | None = None
     """When the first of the servers read the barrier, on its own clock."""
+    lows_ms: Mapping[int, int] = field(default_factory=dict)
+    """By origin of a server whose clock was set back, the earliest that it has shown since."""
     error: str = ""
 
     @property
@@ -237,7 +241,8 @@ class _Bench:
             shipped, families = question.shipped, question.queues.families
             facts = side.facts()
             heard_ms = min(_heard_ms(facts), default=None)
-            return Judgement(closing, file.header, outcome, shipped, families, _skew_ms(facts), heard_ms)
+            lows_ms = dict(_lows_ms(facts))
+            return Judgement(closing, file.header, outcome, shipped, families, _skew_ms(facts), heard_ms, lows_ms)
 
     def beyond(self, newest: Judgement) -> Mapping[str, Beyond]:
         """Return what lies beyond, by table, from the heads in the newest usable file and the segments here."""
@@ -304,7 +309,8 @@ class _Search:
         if from_ms is None:
             return None
         # Files are sorted newest first, and `bisect` needs ascending keys.
-        return bisect_left(self._files, -from_ms, key=lambda file: -file.order[0])
+        # It is a guess: where clocks were set back, times do not fall from one file to the next.
+        return bisect_left(self._files, -from_ms, key=lambda file: -file.barrier_ms)
 
     def tables(self) -> Mapping[str, Collection[str]]:
         """Return the tables in scope of the newest file that could be used, with their families."""
@@ -393,6 +399,13 @@ def _skew_ms(facts: SideFacts) -> int | None:
     return max((max(abs(at - issued), abs(at - ended)) for at in _heard_ms(facts)), default=None)
 
 
+def _lows_ms(facts: SideFacts) -> Iterator[tuple[int, int]]:
+    for row in facts.kind("server"):
+        low_ms: Any = (object_in(row["detail"] or "{}") or {}).get("clock_low_ms")
+        if row["origin"] is not None and is_number(low_ms):
+            yield row["origin"], low_ms
+
+
 def _heard_ms(facts: SideFacts) -> list[int]:
     """Return when the servers read the barrier, each on its own clock.
 
@@ -469,17 +482,18 @@ def _answer(
     notices: tuple[str, ...],
 ) -> RecoveryPoint:
     whole, holding = found.point()
+    point_ms = partial(_point_ms, files, found.done)
     tables = {}
     for table in sorted(found.tables()):
         point, held_back_by = found.point(table)
         by_word = point is not None and point.accepts(table)
-        tables[table] = TablePoint(_cut_ms(point), held_back_by, beyond.get(table, Beyond()), by_word)
+        tables[table] = TablePoint(point_ms(point), held_back_by, beyond.get(table, Beyond()), by_word)
     unusable = [one.error for _, one in sorted(found.done.items()) if one.outcome is None]
     return RecoveryPoint(
         slave_cluster_id=slave_id,
         master_cluster_id=files[0].cluster_id,
         read_ms=read_ms,
-        point_ms=_cut_ms(whole),
+        point_ms=point_ms(whole),
         skew_ms=None if whole is None else whole.skew_ms,
         held_back_by=holding,
         evidence=None
@@ -495,10 +509,21 @@ def _answer(
     )
 
 
-def _cut_ms(one: Judgement | None) -> int | None:
+def _point_ms(files: Sequence[Closing], done: Mapping[int, Judgement], one: Judgement | None) -> int | None:
     """Return the cut by the file's own header: no signature covers that of the closing row.
 
     A server vouches for what it acknowledged before it read the barrier, on its own clock: a publisher's clock that is
-    ahead does not make the point later than that.
+    ahead does not make the point later than that. Nor does a clock that was set back since: the times that it has shown
+    twice are proven once, so that the point is no later than the earliest that is known to have been shown again.
     """
-    return None if one is None or one.header is None else earliest(one.header.cut_ms, one.heard_ms)
+    if one is None or one.header is None:
+        return None
+    later = files[: files.index(one.closing)]
+    lows = [
+        low_ms
+        for number in range(len(later))
+        if number in done
+        for origin, low_ms in done[number].lows_ms.items()
+        if one.lows_ms.get(origin) != low_ms
+    ]
+    return earliest(one.header.cut_ms, one.heard_ms, *(file.barrier_ms for file in later), *lows)

@@ -331,10 +331,15 @@ def test_many_small_files(hdfs: tuple[Cluster, Cluster], monkeypatch: pytest.Mon
     assert len(listed) == len(set(listed)) == 2_000
 
 
-def test_names_that_are_not_ascii(hdfs: tuple[Cluster, Cluster], monkeypatch: pytest.MonkeyPatch) -> None:
-    """HDFS sorts them by signed bytes: parts of a folder that end between two of them leave none out."""
+def test_names_that_are_not_ascii_or_look_encoded(
+    hdfs: tuple[Cluster, Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HDFS sorts them by signed bytes: parts of a folder that end between two of them leave none out. Nor do pages that
+    end with a name as Hive's partitions by time have it.
+    """
     monkeypatch.setattr("status_tool.sources.hdfs_files.PART_FILES", PAGE)
     paths = {f"/scripts/{''.join(letters)}" for letters in product("aZé日😀", repeat=3)}
+    paths |= {f"/scripts/t=10%3A{minute:02d}%3A00" for minute in range(3 * PAGE)}
     for path in paths:
         hdfs[1].admin.hdfs_put(path, 0)
     in_parts, whole = (HdfsSource(client(hdfs[1]), ("/scripts",), Exclusions()) for client in (endpoint, rpc_endpoint))

@@ -218,6 +218,31 @@ def test_what_a_slave_has_lost_that_it_had_shipped_to_the_master(
     assert {problem.code for problem in outcome.problems} == codes
 
 
+@pytest.mark.parametrize(
+    ("back", "codes"),
+    [
+        # It is younger than the first own write, which the master may lack: all that came later has come to it.
+        ({"created_ms": 45_000}, {"emptied"}),
+        # It is gone, or was added again: nobody told the master of what clients have changed since.
+        ({"created_ms": 60_000}, {"emptied", "slave-written"}),
+        (None, {"emptied", "slave-written"}),
+    ],
+)
+@pytest.mark.parametrize("ids", [SLAVE.cluster_id, f"another,{SLAVE.cluster_id}"])
+def test_what_has_passed_the_slave_was_there_whatever_peers_it_has_now(
+    ids: str, back: dict[str, Any] | None, codes: set[str]
+) -> None:
+    """The master has it, and does not ship it back: nothing that happened to the slave's table since is expected."""
+    events = {"written_by": {"": 50_000}, "first_written_by": {"": 40_000}}
+    ours = {**TABLE, "first_written_by": {ids: 50_000}}
+    lost = {**TABLE, **events, "first_born_ms": 1, "born_ms": 100_000}
+    assert {problem.code for problem in judged(lost, ours, back=back).problems} == codes
+    kept = judged({**TABLE, **events, "first_born_ms": 1, "born_ms": 1}, ours, back=back)
+    assert {problem.code for problem in kept.problems} == codes - {"emptied"}
+    elsewhere = {**TABLE, "first_written_by": {"another": 50_000}}
+    assert judged(lost, elsewhere, back=back).verdict is Verdict.COMPLETE
+
+
 def test_a_table_without_scope_on_the_slave_is_told_to_nobody() -> None:
     """Whatever peers the slave has. So is one of which only the families are known."""
     local = {name: {**options, "scope": 0} for name, options in TABLE["families"].items()}

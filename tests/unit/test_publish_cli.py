@@ -109,7 +109,7 @@ def publisher(
         monkeypatch.setattr(publishing, "put_file", lambda *_: (CLOSING, 7))
         monkeypatch.setattr(publishing, "ZooKeeper", _Session)
         monkeypatch.setattr(publishing, "carried", lambda *_: list(peers or ()))
-        one._turns = SimpleNamespace(take=lambda: None)
+        one._turns = SimpleNamespace(take=lambda: None, number=1)
         if peers is None:
             monkeypatch.setattr(one, "_carried", lambda: ())
         return one, requests
@@ -177,6 +177,8 @@ def test_a_round_that_fails_is_handed_back(publisher: Made, monkeypatch: pytest.
     taken = []
 
     class Turns:
+        number = 1
+
         def take(self) -> None:
             taken.append("taken")
 

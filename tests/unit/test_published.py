@@ -416,6 +416,16 @@ def test_what_this_cluster_published_itself_proves_nothing_here() -> None:
         of_one_master(Published(tuple(files)), "a", None, "--x")
 
 
+def test_two_masters_of_one_id_are_not_taken_for_one() -> None:
+    """One was made of a copy of the other's HBase root. The order of ZooKeeper's hosts makes no other cluster."""
+    one, same, other = (replace(closing_row(1, "b"), cluster_key=key) for key in ("h,i:1:/a", "i,h:1:/a", "j:1:/a"))
+    files = [one, same, closing_row(2, "b")]
+    assert of_one_master(Published(tuple(files)), "a", None, "--x") == files
+    for wanted in (None, "b"):
+        with pytest.raises(UsageError, match=r"clusters at h,i:1:/a, j:1:/a have published as b"):
+            of_one_master(Published((one, other)), "a", wanted, "--x")
+
+
 def test_only_a_masters_status_with_its_hbase_half_is_published(published: PublishedTable, tmp_path: Path) -> None:
     """Any other would prove nothing."""
     with pytest.raises(ConfigurationError, match="HBase half"):
@@ -447,6 +457,20 @@ def test_two_publishers_share_the_rounds(published: PublishedTable, clock: list[
     clock[0] += 30_000
     assert second.take() is None
     assert first.take() is not None
+
+
+def test_rounds_are_numbered_whatever_clocks_do(published: PublishedTable, clock: list[int]) -> None:
+    """The file of a later round is newer, also where all clocks of the master were set back before it."""
+    turns, other = (Turns(published, CLUSTER, 1) for _ in range(2))
+    assert turns.take() is None
+    ahead = replace(closing_row(9_000), number=turns.number)
+    clock[0] -= 100_000
+    turns.hand_back()
+    assert other.take() is None
+    for one in (ahead, replace(closing_row(5_000), number=other.number)):
+        published.put([], replace(one, parts=()), SentParts())
+    assert [(one.number, one.barrier_ms) for one in published.published().closings] == [(2, 5_000), (1, 9_000)]
+    assert published.last_number(CLUSTER) == 2
 
 
 def test_a_publisher_whose_rounds_fail_silences_no_other(published: PublishedTable, clock: list[int]) -> None:

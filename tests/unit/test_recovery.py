@@ -332,6 +332,22 @@ def test_a_publishers_clock_that_is_ahead_makes_no_point_later(heard_ms: int | N
     assert (found.point_ms, found.tables["t"].point_ms) == (point_ms, point_ms)
 
 
+@pytest.mark.parametrize(("lows_ms", "point_ms"), [({}, 6_000), ({1: 5_500}, 5_500), ({2: 4_000}, 6_000)])
+def test_times_that_clocks_show_again_are_proven_once(lows_ms: dict[int, int], point_ms: int) -> None:
+    """The newest file by number lacks something, and was written after all clocks of the master had been set back."""
+    files = [replace(closing(0), barrier_ms=6_000, cut_ms=6_000, number=2), replace(closing(1), number=1)]
+
+    def judge(one: Closing) -> Judgement:
+        is_newest = one.number == 2
+        return replace(judgement(one, L if is_newest else C), lows_ms={2: 4_000} | lows_ms if is_newest else {2: 4_000})
+
+    looked = _Search(files, judge)
+    looked.run()
+    looked.run_tables()
+    answer = _answer("s", 1, files, looked, {}, ())
+    assert (answer.point_ms, answer.tables["t"].point_ms) == (point_ms, point_ms)
+
+
 TABLES = {"t": TablePoint(70_000, "behind: x", Beyond(90_000, 12))}
 ANSWER = RecoveryPoint("s", "m", 100_000, 70_000, 300, "behind: x", "exact", TABLES, 95_000, 10_000, 5, 3)
 

@@ -81,6 +81,7 @@ class FakeHdfs:
     """A folder of which no page has an entry, or a file of which only the first line comes."""
     pool: str = ""
     """Its block pool; empty: it does not know where blocks are asked for."""
+    is_httpfs: bool = False
 
     def answer(self, op: str, path: str, query: dict[str, list[str]]) -> tuple[int, Any]:
         self.requests[op] += 1
@@ -122,11 +123,18 @@ class FakeHdfs:
         entries = [self.status(f"{path.rstrip('/')}/{name}", name) for name in names] or [self.status(path, "")]
         if op == "LISTSTATUS":
             return 200, {"FileStatuses": {"FileStatus": entries}}
-        after = query.get("startAfter", [""])[0]
+        after = self.after_of(query)
         left = [e for e in entries if not after or signed(e["pathSuffix"]) > signed(after)]
         page = 0 if path == self.cut else PAGE
         listing = {"FileStatuses": {"FileStatus": left[:page]}}
         return 200, {"DirectoryListing": {"partialListing": listing, "remainingEntries": max(0, len(left) - page)}}
+
+    def after_of(self, query: dict[str, list[str]]) -> str:
+        """Return the name to go on after, as `ParamFilter` of a NameNode or as HttpFS reads it."""
+        if self.is_httpfs:
+            return query.get("startAfter", [""])[0]
+        after = {name.lower(): values[0] for name, values in query.items()}.get("startafter", "")
+        return unquote(after) if any(map(str.isupper, "".join(query))) else after
 
     @staticmethod
     def below(path: str, folder: str) -> bool:
@@ -170,6 +178,16 @@ def rows(*sources: Source) -> list[dict[str, Any]]:
     parts = [(source, part) for source in sources for part in source.partitions()]
     found = [row for source, part in parts for batch in source.read(part) for row in batch.to_pylist()]
     return [row for row in found if row["kind"] == "file"]
+
+
+@pytest.mark.parametrize("is_httpfs", [False, True])
+def test_a_page_ends_with_a_name_that_looks_encoded(fake: FakeHdfs, is_httpfs: bool) -> None:
+    """Names as Hive's partitions by time have them. A NameNode decodes a query twice that has a capital letter."""
+    fake.is_httpfs = is_httpfs
+    fake.files = {
+        f"/data/{name}": b"x" for name in ("a%25b", "a%b", *(f"t=10%3A{n:02d}%3A00" for n in range(3 * PAGE)))
+    }
+    assert sorted(row["path"] for row in rows(source(fake))) == sorted(fake.files)
 
 
 @pytest.mark.parametrize("batched", [True, False])
