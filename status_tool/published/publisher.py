@@ -42,7 +42,7 @@ class Turns:
         if self._is_others(found):
             self._seen, self._has_looked = found, True
             return _who(found)
-        number = 1 + (_number(found) or self._table.last_number(self._cluster_id))
+        number = 1 + (max(0, _number_in(found, "number")) or self._table.last_number(self._cluster_id))
         mine = self._claim_now(number=number)
         if not self._table.claim(self._cluster_id, found, mine):
             # Another publisher was faster. If its claim still stands at this one's next round, this one goes on.
@@ -71,7 +71,7 @@ class Turns:
         if self._has_looked:
             return found != self._seen
         # A clock that is ahead stamps claims with a later time, for which this publisher must not wait.
-        return 0 <= now_ms() - _claimed_ms(found) < self._interval_ms
+        return 0 <= now_ms() - _number_in(found, "claimed_ms") < self._interval_ms
 
 
 def _claim(value: bytes) -> dict[str, object]:
@@ -83,14 +83,10 @@ def _who(value: bytes | None) -> str:
     return str(_claim(value or b"").get("publisher") or "another publisher")
 
 
-def _number(value: bytes | None) -> int:
-    number = _claim(value or b"").get("number")
-    return number if isinstance(number, int) and number > 0 else 0
-
-
-def _claimed_ms(value: bytes) -> int:
-    at_ms = _claim(value).get("claimed_ms")
-    return at_ms if isinstance(at_ms, int) else 0
+def _number_in(value: bytes | None, name: str) -> int:
+    """Return a number of a claim; 0 for one that cannot be read."""
+    number = _claim(value or b"").get(name)
+    return number if isinstance(number, int) else 0
 
 
 def put_file(

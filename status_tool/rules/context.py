@@ -44,7 +44,7 @@ from status_tool.rules.tables import (
     proven,
 )
 from status_tool.rules.witnessed import unwitnessed
-from status_tool.rules.words import Word, covers_file, known_until_ms
+from status_tool.rules.words import Word, covers_file, is_past, known_until_ms
 from status_tool.vocabulary.codes import CODES
 from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import Header
@@ -172,9 +172,9 @@ class RunContext:
         known = self.facts.get(table)
         return () if known is None else known.families
 
-    def is_accepted_whole(self, table: str | None) -> bool:
-        """Return True if the operator's word of this run covers everything that FILE tells of a table."""
-        return covers_file(self.word.of(table), self.master)
+    def is_past(self, table: str | None, moment_ms: int | None) -> bool:
+        """Return True if a change of a table lies in the past that is accepted."""
+        return is_past(moment_ms, self.scope.since.of(table), self.word.of(table), self.master)
 
     def in_scope(self, table: str | None) -> bool:
         """Return True if a table is in the scope of the run and of both files, and the peer ships some of it."""

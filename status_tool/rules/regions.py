@@ -174,7 +174,7 @@ def region_findings(region: Region, table: TableFacts | None, context: RunContex
 
     def is_asked(row: Row, covered_ms: int | None = None) -> bool:
         moment_ms = row.get("write_ms")
-        return is_later(moment_ms, covered_ms) and not _is_past(row.get("table"), moment_ms, context)
+        return is_later(moment_ms, covered_ms) and not context.is_past(row.get("table"), moment_ms)
 
     keys = region.keys
 
@@ -219,11 +219,6 @@ def region_findings(region: Region, table: TableFacts | None, context: RunContex
     # their table tells of them.
     if not context.master.is_witnessed and any(is_asked(row, context.master.coverage_ms) for row in region.unstamped):
         yield found("unstamped", _newest(region.unstamped))
-
-
-def _is_past(table: str | None, moment_ms: int | None, context: RunContext) -> bool:
-    """Return True if a change of a table lies in the past that is accepted. None: nobody knows when it happened."""
-    return not is_later(moment_ms, context.scope.since.of(table)) or context.is_accepted_whole(table)
 
 
 def _is_lost(region: Region, tail: Row, context: RunContext) -> bool:
@@ -306,7 +301,7 @@ def _is_gone(region: Region, table: TableFacts | None, context: RunContext) -> b
     if table is not None and not table.gone_accepted:
         return True
     # A baseline accepts a region that is gone, with its table or without, only if nothing was written to it later.
-    return not _is_past(region.table, known_ms, context)
+    return not context.is_past(region.table, known_ms)
 
 
 def _was_parent_since(region: Region, known_ms: int | None) -> bool:

@@ -17,7 +17,7 @@ from status_tool.rules.kept_proofs import BY_WORD, MARGIN_MS, NOTHING_SEEN, Kept
 from status_tool.rules.peers import PeerFacts, family_filter, own_shipping
 from status_tool.rules.pruning import unproven_ms
 from status_tool.rules.segments import earliest, is_later, latest
-from status_tool.rules.words import covers_file
+from status_tool.rules.words import is_past
 from status_tool.vocabulary.codes import CODES, TABLE_CODES
 from status_tool.vocabulary.details import fits, is_number, is_text, list_of, map_of, object_in, optional
 from status_tool.vocabulary.findings import Finding
@@ -270,12 +270,7 @@ class _Table:
 
     def is_past(self, moment_ms: int) -> bool:
         """Return True if a change on the master lies in the past that is accepted."""
-        return not is_later(moment_ms, self.since_ms) or self.is_accepted_whole
-
-    @property
-    def is_accepted_whole(self) -> bool:
-        """True if the operator's word of this run covers everything that FILE tells of it."""
-        return covers_file(self.question.accepted.of(self.name), self.question.master)
+        return is_past(moment_ms, self.since_ms, self.question.accepted.of(self.name), self.question.master)
 
     def is_asked(self, moment_ms: int | None) -> bool:
         """Return True if something has happened on the master that is not accepted."""
@@ -378,7 +373,7 @@ class _Table:
 
     @property
     def relayed_ms(self) -> int | None:
-        """When entries that had passed the slave first came to the master: it has them, and does not ship them back."""
+        """Time when the first entries came that had passed the slave: the master has them, and does not ship them back."""
         first: Mapping[str, int] = (self.descriptor or {}).get("first_written_by") or {}
         return earliest(*(moment for ids, moment in first.items() if self.question.slave_id in ids.split(",")))
 
@@ -441,9 +436,7 @@ def _findings(table: _Table, compared: Compared, now: Seen, expected: Seen) -> I
     yield from _descriptor_findings(table)
     if table.question.master.is_witnessed:
         withheld = table.question.unwitnessed.get(table.name, ())
-        yield from witnessed.table_findings(
-            table.name, table.descriptor, withheld, table.since_ms, is_accepted_whole=table.is_accepted_whole
-        )
+        yield from witnessed.table_findings(table.name, table.descriptor, withheld, table.is_past)
     yield from _slave_findings(table)
     if compared.less and table.name not in table.question.accepted_drift:
         yield Finding("keeps-less", table=table.name, note="; ".join(compared.less))

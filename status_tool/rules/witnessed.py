@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,14 +69,9 @@ def unwitnessed(master: Header, facts: WitnessFacts | None) -> Iterator[str]:
 
 
 def table_findings(
-    table: str,
-    descriptor: Mapping[str, Any] | None,
-    withheld: Iterable[str],
-    since_ms: int | None,
-    *,
-    is_accepted_whole: bool = False,
+    table: str, descriptor: Mapping[str, Any] | None, withheld: Iterable[str], is_past: Callable[[int], bool]
 ) -> Iterator[Finding]:
-    """Yield what keeps a witness from having all entries of a table."""
+    """Yield what keeps a witness from having all entries of a table. `is_past`: a change at that time is accepted."""
     if families := ", ".join(withheld):
         yield Finding("not-witnessed", table=table, note=f"the witness's peer does not ship family {families}")
     known = descriptor or {}
@@ -94,7 +89,7 @@ def table_findings(
         )
         yield Finding("not-witnessed", table=table, note=note)
     opened_ms = altered_ms + REOPENED_MS
-    if not is_accepted_whole and (since_ms is None or since_ms < opened_ms):
+    if not is_past(opened_ms):
         note = (
             f"its descriptor was changed at {iso(altered_ms)}: before, and until its regions were opened anew, a family"
             " may not have been replicated, or its writes may have bypassed the WAL"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
+from status_tool.rules.segments import is_later
 from status_tool.vocabulary.header import MASTER, Header
 
 
@@ -22,6 +23,15 @@ def known_until_ms(master: Header) -> int:
 def covers_file(word_ms: int | None, master: Header) -> bool:
     """Return True if a word that is given in this check covers everything that FILE tells of."""
     return word_ms is not None and word_ms >= known_until_ms(master)
+
+
+def is_past(moment_ms: int | None, since_ms: int | None, word_ms: int | None, master: Header) -> bool:
+    """Return True if a change on the master is accepted: by its time, or by a word of this check for all of FILE.
+
+    `since_ms` is the time up to which the past is accepted by whatever it is. A change of which nobody knows when it
+    happened is later than any.
+    """
+    return not is_later(moment_ms, since_ms) or covers_file(word_ms, master)
 
 
 @dataclass(frozen=True, slots=True)

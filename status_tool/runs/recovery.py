@@ -482,7 +482,12 @@ def _answer(
     notices: tuple[str, ...],
 ) -> RecoveryPoint:
     whole, holding = found.point()
-    point_ms = partial(_point_ms, files, found.done)
+    # Once for each file that was judged: tables are many, and most have the same point.
+    points = {one.closing.name: _point_ms(files[:number], found.done, one) for number, one in found.done.items()}
+
+    def point_ms(one: Judgement | None) -> int | None:
+        return None if one is None else points[one.closing.name]
+
     tables = {}
     for table in sorted(found.tables()):
         point, held_back_by = found.point(table)
@@ -509,16 +514,16 @@ def _answer(
     )
 
 
-def _point_ms(files: Sequence[Closing], done: Mapping[int, Judgement], one: Judgement | None) -> int | None:
+def _point_ms(later: Sequence[Closing], done: Mapping[int, Judgement], one: Judgement) -> int | None:
     """Return the cut by the file's own header: no signature covers that of the closing row.
 
+    `later` are the files that are newer, the newest first, and `done` what was judged of them and of others.
     A server vouches for what it acknowledged before it read the barrier, on its own clock: a publisher's clock that is
     ahead does not make the point later than that. Nor does a clock that was set back since: the times that it has shown
     twice are proven once, so that the point is no later than the earliest that is known to have been shown again.
     """
-    if one is None or one.header is None:
+    if one.header is None:
         return None
-    later = files[: files.index(one.closing)]
     lows = [
         low_ms
         for number in range(len(later))

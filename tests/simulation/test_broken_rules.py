@@ -34,6 +34,7 @@ from tests.simulation.tracker import (
     hex16,
     stream_row,
 )
+from tests.simulation.world import MasterServer
 
 
 def _trust_the_living(row: Any, live: bool, tracked: bool, since_ms: int | None, honest: Any = origins._reason) -> Any:
@@ -511,13 +512,18 @@ def _a_head_above_a_hole(run: Run) -> None:
     run.prune()
 
 
+def _a_newcomer(run: Run) -> MasterServer:
+    """A server of the master that starts, and gets a region; it has written nothing."""
+    run.ask()
+    server = run.world.start_master(0, tracked=True)
+    run.beat()
+    run.world.host["a1"] = server
+    return server
+
+
 def _a_crash_without_heads(run: Run) -> None:
     """A server is killed before its first heads, and what it wrote is lost with the peer; then it is long gone."""
-    here = run.world
-    run.ask()
-    server = here.start_master(0, tracked=True)
-    run.beat()
-    here.host["a1"] = server
+    here, server = run.world, _a_newcomer(run)
     here.append("a1", 0, 0)
     _lose_the_backlog(run)
     run.lose(server)
@@ -530,11 +536,7 @@ def _a_crash_without_heads(run: Run) -> None:
 
 def _a_word_from_before_a_crash(run: Run) -> None:
     """A server is killed before its first heads; the word covers what was written until just before its one entry."""
-    here = run.world
-    run.ask()
-    server = here.start_master(0, tracked=True)
-    run.beat()
-    here.host["a1"] = server
+    here, server = run.world, _a_newcomer(run)
     run.since_ms = here.now
     here.advance(5)
     here.append("a1", 0, 0)
