@@ -373,7 +373,7 @@ class _Table:
 
     @property
     def relayed_ms(self) -> int | None:
-        """Time when the first entries came that had passed the slave: the master has them, and does not ship them back."""
+        """Time of the first entries that had passed the slave: the master has them, and does not ship them back."""
         first: Mapping[str, int] = (self.descriptor or {}).get("first_written_by") or {}
         return earliest(*(moment for ids, moment in first.items() if self.question.slave_id in ids.split(",")))
 
