@@ -17,6 +17,7 @@ from status_tool.gather.snapshot import peer_rows
 from status_tool.printable import iso
 from status_tool.rules.descriptors import TTL_FOREVER, time_to_live
 from status_tool.rules.peers import PeerFacts, leads_to, parse_peer, shipped, ships
+from status_tool.rules.server_settings import peers_elsewhere
 from status_tool.sources import meta
 from status_tool.sources.state_table import StateTable, now_ms
 from status_tool.vocabulary.details import fits, is_flag, is_number, is_text
@@ -44,6 +45,8 @@ class DescribedCluster:
     id: str
     tables: Mapping[str, Mapping[str, Any]]
     """By table and family: the properties that the trackers wrote down."""
+    peers_elsewhere: str = ""
+    """Where its peers are, if they are not those in ZooKeeper."""
 
 
 @dataclass(frozen=True)
@@ -74,16 +77,20 @@ def describe(settings: Settings, tables: Sequence[str], say: Callable[[str], Non
     state = StateTable(settings.thrift(), settings.state_table)
     state.require()
     with ZooKeeper(settings.zookeeper()) as zookeeper:
-        cluster_id = zookeeper.cluster_id()
+        cluster_id, servers = zookeeper.cluster_id(), frozenset(zookeeper.live_servers())
         # Before the barrier, which would otherwise go into the state table of another cluster.
         require_same_cluster(settings, zookeeper)
     barrier = state.put_barrier()
     say("waiting for the descriptors of the tables")
     deadline = time.monotonic() + DESCRIBED_S
+    # A tracker writes the descriptors of many tables by several requests: those of the first are no sign that a table
+    # does not exist.
+    existing = meta.existing(settings.thrift(), set(tables) - {settings.state_table})
     while True:
-        rows = state.descriptors(barrier).tables
-        found = {str(row["table"]): json.loads(str(row["detail"])).get("families", {}) for row in rows}
-        if found or time.monotonic() > deadline:
+        small = state.descriptors(barrier)
+        found = {str(row["table"]): json.loads(str(row["detail"])).get("families", {}) for row in small.tables}
+        lacking = sorted(existing - found.keys())
+        if (found and not lacking) or time.monotonic() > deadline:
             break
         time.sleep(0.1)
     if not found:
@@ -91,9 +98,17 @@ def describe(settings: Settings, tables: Sequence[str], say: Callable[[str], Non
             f"no tracker of the cluster at {settings.zookeeper()} has answered within {DESCRIBED_S:g} s: do its "
             "region servers run with the trackers?"
         )
+    if lacking:
+        raise ConnectionFailed(
+            f"no tracker of the cluster at {settings.zookeeper()} has described table {lacking[0]} within "
+            f"{DESCRIBED_S:g} s: run again, and if it stays, look at the region servers' logs"
+        )
     for table in tables:
         require_described(found.get(table, {}).values(), f"the cluster at {settings.zookeeper()}")
-    return DescribedCluster(settings, cluster_id, found)
+    # The trackers' word counts for live servers, and most of them answer later than the first is described: it may also
+    # be that of an earlier barrier, as a server keeps its setting until it ends.
+    live = ({**row, "live": row["server"] in servers} for _, row in small.servers)
+    return DescribedCluster(settings, cluster_id, found, next(peers_elsewhere(live), settings.peers_elsewhere))
 
 
 def require_same_cluster(settings: Settings, zookeeper: ZooKeeper) -> None:
@@ -141,6 +156,9 @@ def shipped_families(
     families: set[str] = {name for name, family in master.tables[table].items() if family.get("scope")}
     if not families:
         raise ConfigurationError(f"no family of table {table} is replicated (all have scope 0): nothing to compare")
+    if master.peers_elsewhere:
+        # By the peers of before, a family that is shipped would be left out, and its rows found equal unseen.
+        return sorted(families), (f"all replicated families are compared: on the master {master.peers_elsewhere}",)
     with ZooKeeper(master.settings.zookeeper()) as zookeeper:
         facts = [parse_peer(row["detail"]) for row in peer_rows(zookeeper)]
     slave_key = slave.settings.zookeeper().cluster_key

@@ -42,7 +42,10 @@ class Turns:
         if self._is_others(found):
             self._seen, self._has_looked = found, True
             return _who(found)
-        number = 1 + (max(0, _number_in(found, "number")) or self._table.last_number(self._cluster_id))
+        known = max(0, _number_in(found, "number"), self.number) or self._table.last_number(self._cluster_id)
+        # By the time, too: slaves keep files for a day whose numbers this cluster has lost (its table was truncated, or
+        # made anew), and would take those for the newest.
+        number = max(1 + known, now_ms())
         mine = self._claim_now(number=number)
         if not self._table.claim(self._cluster_id, found, mine):
             # Another publisher was faster. If its claim still stands at this one's next round, this one goes on.

@@ -99,6 +99,8 @@ class Life:
     last: Tenure | None = None
     tails: tuple[Tail, ...] = ()
     """A master's, of regions all of whose families are replicated."""
+    dropped: frozenset[str] = frozenset()
+    """A master's: families that it had before its last tenure. They may be back in what it was split or merged into."""
 
 
 def life_of(tenures: Iterable[Tenure], *, replicated_only: bool, is_seen: bool) -> Life:
@@ -134,7 +136,9 @@ def life_of(tenures: Iterable[Tenure], *, replicated_only: bool, is_seen: bool) 
         changed.append(restarted_ms)
     # Ids may have begun anew (`_began_anew`), and the highest ones are then of an older tenure: clocks tell the newest.
     newest = max(ordered, key=lambda tenure: (tenure.began_ms, tenure.seq))
-    return Life(latest(*changed), latest(*loaded), newest, tuple(tails))
+    had = {family for tenure in ordered for family in (*tenure.before, *tenure.after)} if replicated_only else set()
+    dropped = frozenset(had - {*newest.before, *newest.after})
+    return Life(latest(*changed), latest(*loaded), newest, tuple(tails), dropped)
 
 
 def _in_order(tenures: Iterable[Tenure]) -> list[Tenure]:
@@ -213,8 +217,10 @@ def _raised(ordered: list[Tenure], *, replicated_only: bool) -> Iterator[int]:
         if counts and any(keeps_more(kept[family], now[family]) for family in kept.keys() & now.keys()):
             yield tenure.began_ms
         kept.update(now)
-        # HBase numbers the markers of the opening and of the close as well.
-        counts |= tenure.closed_ms is None or tenure.seq > tenure.open + 2
+        # HBase numbers the markers of the opening and of the close as well. Files at the opening are older: of before
+        # the trackers, or of the parent that a region was split from.
+        has_files = any(tenure.before.get(family, NONE).count for family in now)
+        counts |= has_files or tenure.closed_ms is None or tenure.seq > tenure.open + 2
 
 
 def _returned(ordered: list[Tenure]) -> Iterator[int]:

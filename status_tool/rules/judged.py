@@ -161,7 +161,7 @@ def _regions(rows: Iterable[Row], context: RunContext) -> Iterator[Region]:
             if _counts(row, context):
                 (region.add_witnessed if _is_of_witness(row, context) else region.add)(row)
             elif row["kind"] == "stream":
-                region.is_shared = True
+                region.shared.add(row.get("origin"))
             if drained and row["kind"] == "segment":
                 for head in drained_heads((row,), drained):
                     # A family may have arrived that the peer leaves out by now: it gets no head.

@@ -27,6 +27,8 @@ from status_tool.vocabulary.state_rows import REPLICATOR
 
 StreamKey = tuple[str, int, int]
 """Region, origin, via."""
+OfRegion = tuple[str, int]
+"""Region, origin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,34 +80,50 @@ def is_over(row: Row, peers: Iterable[PeerFacts], before_ms: int) -> bool:
 
 
 def prunable_heads(
-    heads: Iterable[Row], over: Container[int], targets: Sequence[Target]
+    heads: Iterable[Row], over: Container[int], targets: Sequence[Target], doubtful: Container[OfRegion] = ()
 ) -> Iterator[tuple[Row, bytes]]:
     """Yield heads that no verdict needs, each with the ids of the clusters that have the stream or are never sent it.
 
     `heads` are `stream` rows, those of a region one after the other; `targets` are the slaves of all peers. The head of
-    a region that was written last always stays: it shows that the region existed, and when it was written to.
+    a region that was written last always stays: it shows that the region existed, and when it was written to. So do
+    those of servers whose last entries there are `doubtful`.
     """
     for _, region in groupby(heads, itemgetter("region")):
         members = list(region)
         kept = max(members, key=_written_last)
         for head in members:
-            if head is not kept and head.get("origin") in over and _is_whole(head):
+            if head is kept or (head["region"], head.get("origin")) in doubtful:
+                continue
+            if head.get("origin") in over and _is_whole(head):
                 having = [target for target in targets if target.has_all(head)]
                 # Without a slave nobody has the stream, and a peer that is added later may need it.
                 if having and all(target in having for target in targets if target.is_shipped(head["table"])):
                     yield head, _ids(having, head.get("via_ids"))
 
 
-def prunable_segments(rows: Iterable[Applied], heads: Container[StreamKey], over: Container[int]) -> Iterator[Applied]:
+def prunable_segments(
+    rows: Iterable[Applied], heads: Container[StreamKey], over: Container[int], doubtful: Container[OfRegion] = ()
+) -> Iterator[Applied]:
     """Yield rows of segments that no verdict needs: their server has ended, and the master no longer has their heads.
 
     Rows of a region come one after the other; the one with its newest replicated write stays. So do rows with a
-    hole, which is a gap where the queues have settled the server.
+    hole, which is a gap where the queues have settled the server, and of servers whose last entries are `doubtful`.
     """
     for _, members in groupby(rows, lambda row: row.key[0]):
         region = list(members)
         kept = max(region, key=lambda one: one.replicated_ms or 0)
-        yield from (one for one in region if one is not kept and _is_left(one, heads, over))
+        others = (one for one in region if one is not kept and one.key[:2] not in doubtful)
+        yield from (one for one in others if _is_left(one, heads, over))
+
+
+def doubtful_ends(tails: Mapping[OfRegion, int], *known: Collection[OfRegion]) -> set[OfRegion]:
+    """Return the crashed servers, by region, of whose last entry nobody knows where it has gone.
+
+    `tails` has the sequence id of that entry, as it was replayed. `known` has the ids that are known of each region,
+    for each slave: a verdict about it doubts a server by what is known of it there (`lost-tail`), and nothing that is
+    pruned is.
+    """
+    return {where for where, last in tails.items() if any((where[0], last) not in one for one in known)}
 
 
 def prunable_servers(

@@ -51,8 +51,8 @@ class Region:
     facts: list[Row] = field(default_factory=list)
     replicated_ms: int | None = None
     unstamped: list[Row] = field(default_factory=list)
-    is_shared: bool = False
-    """True if it has a stream that is not in scope: its sequence ids are not all of those that are."""
+    shared: set[int | None] = field(default_factory=set)
+    """Origins of streams that are not in scope: the sequence ids of those that are lack what these have."""
     witnessed: dict[RegionStream, list[Row]] = field(default_factory=dict)
     """Heads of what a witness was sent, beside those of the trackers."""
 
@@ -224,16 +224,16 @@ def region_findings(region: Region, table: TableFacts | None, context: RunContex
 def _is_lost(region: Region, tail: Row, context: RunContext) -> bool:
     """Return True if queues settle a crashed server although nothing shows where the last it wrote has gone.
 
-    Not known of a region that has streams which this slave is not asked for, nor of a server of which it has none if
-    these may have been pruned.
+    Not known of a server that has streams which this slave is not asked for, nor of one of which the region has none if
+    others have such, or if these may have been pruned.
     """
     origin, last = tail.get("origin"), tail.get("seq") or 0
-    if origin not in context.queues.drained or region.is_shared or region.table in context.queues.withheld:
+    if origin not in context.queues.drained or origin in region.shared or region.table in context.queues.withheld:
         return False
     known = [(key[0], row.get("seq") or 0) for key, rows in region.heads.items() for row in rows]
     known += [(key[0], segment.seq) for key, segments in region.segments.items() for segment in segments]
     is_known = any(of == origin for of, _ in known)
-    return (is_known or not _may_be_pruned(region, context)) and (
+    return (is_known or not (region.shared or _may_be_pruned(region, context))) and (
         max((seq for _, seq in known if seq <= last), default=0) < last
     )
 

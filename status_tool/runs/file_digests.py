@@ -125,7 +125,7 @@ def digest_rows(
     Raises `ConnectionFailed` without an answer, and what `require_same_cluster` raises.
     """
     known = list(rows)
-    details = {row["table"]: json.loads(row["detail"])["families"] for row in known if row["kind"] == "table"}
+    details = {row["table"]: json.loads(row["detail"]).get("families", {}) for row in known if row["kind"] == "table"}
     peers = [parse_peer(row["detail"]) for row in known if row["kind"] == "peer"]
     with ZooKeeper(settings.zookeeper()) as zookeeper:
         cluster = DescribedCluster(settings, zookeeper.cluster_id(), details)

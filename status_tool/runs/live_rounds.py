@@ -257,7 +257,7 @@ class LiveRounds:
             sides.question,
             outcome,
             repeated,
-            sides.look.side.file.rows_of,
+            sides.look.side.file,
             sides.slave.rows,
             lambda: segments_now(self.settings, slave_request(self.master.file, self.check), self.say),
         )

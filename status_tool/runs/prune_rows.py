@@ -6,7 +6,7 @@ longer includes what was pruned there. Rows are deleted up to the version that w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,8 +25,10 @@ from status_tool.rules.kept_proofs import told_by_master
 from status_tool.rules.peers import PeerFacts, choose_peer, leads_to, normal_key, own_shipping, parse_peer
 from status_tool.rules.pruning import (
     Applied,
+    OfRegion,
     StreamKey,
     Target,
+    doubtful_ends,
     is_over,
     key_of,
     marks_of,
@@ -45,7 +47,8 @@ from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.outcome import AHEAD_MS
 from status_tool.vocabulary.schema import NewRow
-from status_tool.vocabulary.state_rows import REPLICATOR, WRITER, ServerRow, range_of
+from status_tool.vocabulary.state_rows import REPLICATOR, WRITER, ContentRow, ServerRow, range_of
+from status_tool.vocabulary.states import FactState
 
 HEX = "0123456789abcdef"
 
@@ -199,7 +202,11 @@ class _Pruner:
         for digit in HEX:
             stored = self._scan("h", digit)
             heads = {key: row for key, cells in stored.items() for row in codec.heads([(key, cells)])}
-            found = list(prunable_heads(heads.values(), over, targets(digit)))
+            there = targets(digit)
+            found = list(prunable_heads(heads.values(), over, there))
+            if found and (tails := codec.tails(self._scan(ContentRow.TYPE, digit).items())):
+                doubtful = doubtful_ends(tails, *_known_there(heads.values(), there))
+                found = list(prunable_heads(heads.values(), over, there, doubtful))
             going = {id(head) for head, _ in found}
             self.pruned.count("heads", len(heads), len(found))
             self.pruned.origins |= {head["origin"] for head in heads.values() if id(head) not in going}
@@ -221,8 +228,12 @@ class _Pruner:
         for digit in HEX:
             stored = self._scan("s", digit)
             applied = {key: one for key, cells in stored.items() for one in _applied(key, cells)}
-            heads = {key_of(row) for row in _rows(file, "stream", digit)}
-            going = {one.key for one in prunable_segments(applied.values(), heads, over)}
+            written = list(_rows(file, "stream", digit))
+            heads = set(map(key_of, written))
+            known = {(row["region"], row["seq"]) for row in written}
+            known |= {(one.key[0], part.seq) for one in applied.values() for part in one.segments}
+            doubtful = doubtful_ends(_tails_in(file, digit), known)
+            going = {one.key for one in prunable_segments(applied.values(), heads, over, doubtful)}
             self.pruned.count("segments", len(applied), len(going))
             if not going or self.request.dry_run:
                 continue
@@ -316,6 +327,21 @@ def _target(file: StatusFile, peers: tuple[PeerFacts, ...], digit: str, seen: se
         segments.setdefault(key_of(row), []).append(Segment(row["prev"], row["seq"], *times))
     seen |= {origin for _, origin, _ in segments}
     return Target(file.header.cluster_id, peers, segments)
+
+
+def _known_there(heads: Iterable[NewRow], targets: Iterable[Target]) -> Iterator[set[OfRegion]]:
+    """Yield for each slave of a peer the sequence ids that are known of each region."""
+    written = {(head["region"], head["seq"]) for head in heads}
+    for target in targets:
+        # One that no peer leads to is asked for nothing: it has sent the entries itself.
+        if target.peers:
+            yield written | {(key[0], part.seq) for key, parts in target.segments.items() for part in parts}
+
+
+def _tails_in(file: StatusFile, digit: str) -> dict[OfRegion, int]:
+    """Return what `codec.tails` does from a master's FILE."""
+    facts = (row for row in _rows(file, "fact", digit) if row["state"] == FactState.TAIL)
+    return {(row["region"], row["origin"]): row["seq"] for row in facts}
 
 
 def _rows(file: StatusFile, kind: str, digit: str) -> Iterator[NewRow]:

@@ -2,8 +2,8 @@
 
 `run -m` has the region servers digest random ranges of the replicated tables while it waits for the trackers; the
 ranges travel in FILE; `run -i` has the slave's servers digest the same ones while Spark starts. What is equal is told.
-What is not is at first no more than that: writing goes on. It decides against the streams only where these prove that
-nothing has been written since.
+What is not is at first no more than that: writing goes on. It decides against the streams only where these prove the
+table, and that nothing has been written to it since shortly before the samples.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import random
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,13 +20,18 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, TypeVar
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from status_tool.clients.config import Settings
+from status_tool.clients.thrift import connection
 from status_tool.digests.families import DescribedCluster, comparable, is_described
 from status_tool.digests.keys import TableRange
 from status_tool.digests.requests import Requests, Sampled
 from status_tool.digests.wire import Query
 from status_tool.errors import StatusToolError
 from status_tool.printable import counted, printable_key
+from status_tool.rules.origins import is_writer
 from status_tool.rules.pruning import key_of
 from status_tool.rules.sides import own_status_table
 from status_tool.runs.file_digests import FiledTable, digest_row, filed_tables
@@ -33,8 +39,10 @@ from status_tool.runs.question import Question
 from status_tool.sources import meta
 from status_tool.sources.meta import HostedRegion
 from status_tool.sources.state_table import StateTable, now_ms
+from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.details import fits, loads, map_of, object_of
 from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
+from status_tool.vocabulary.header import SKEW_MS
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.schema import NewRow, Row
 from status_tool.vocabulary.scope import TableFilter
@@ -43,12 +51,18 @@ _T = TypeVar("_T")
 RANGES = 300
 """Fewer than `REQUEST_TABLES`: they may all be of different tables."""
 _HELD = 10_000
+_FOREVER_MS = 1 << 62
 SAMPLE_ROWS = 4_000
 """Rows of a range at most; a region server ends one at 1 MiB, too."""
 PER_REGION = 4
 """Where there are few regions, so many ranges of each."""
 AGAIN_S = 30.0
 """Time that those that are not equal are looked at again."""
+AT_REST_MS = 2_000
+"""Age of a table's newest write when its samples are taken. A younger one may still wait for its WAL's sync, and then
+no scan returns it."""
+NEW_TABLE_S = 0.25
+"""Pause between looks for the descriptor of a new table, which comes about a second after the barrier is put."""
 UNHEARD = 0.5
 """Where no server has answered in this share of the time, none is waited for: a tracker looks each second."""
 
@@ -94,8 +108,8 @@ def _beside(work: Callable[[threading.Event], _T], failed: Callable[[str], _T]) 
 
 
 def _sample(settings: Settings, only: TableFilter, within_s: float, stop: threading.Event) -> list[NewRow]:
-    # As the trackers wrote them down for an earlier run: stale ones choose other cells, on both sides alike.
-    known = StateTable(settings.thrift(), settings.state_table).known_families()
+    end = time.monotonic() + within_s
+    known = _known_families(settings, UNHEARD * within_s, stop)
     cluster = DescribedCluster(settings, "", known)
     replicated = _replicated(known, only, own_status_table(settings.state_table, known))
     hows = {table: comparable(cluster, cluster, table, names, ()) for table, names in replicated.items()}
@@ -105,17 +119,35 @@ def _sample(settings: Settings, only: TableFilter, within_s: float, stop: thread
     tables = sorted({region.table for region in picked})
     asked = Query({table: hows[table].families for table in tables}, os.urandom(16), now_ms(), sample_rows=SAMPLE_ROWS)
     with Requests(settings, asked, stop) as requests:
-        sampled = requests.sample(picked, within_s, UNHEARD * within_s)
+        sampled = requests.sample(picked, end - time.monotonic(), UNHEARD * within_s)
     return [
         digest_row("sample", TableRange(one.table, one.interval), one.sums, asked, hows[one.table])
         for one in apart(sampled)
     ]
 
 
+def _known_families(settings: Settings, within_s: float, stop: threading.Event) -> dict[str, dict[str, Any]]:
+    """Return the families by table as the trackers wrote them down, mostly for an earlier run.
+
+    Stale ones choose other cells, on both sides alike. Those of a table that is new since come with this run's barrier.
+    """
+    with connection(settings.thrift()) as client:
+        names = {raw_name.decode(errors="replace") for raw_name in client.tables()}
+    state, deadline = StateTable(settings.thrift(), settings.state_table), time.monotonic() + within_s
+    while not names <= (known := state.known_families()).keys() and time.monotonic() < deadline:
+        if stop.wait(NEW_TABLE_S):
+            break
+    return known
+
+
 def apart(sampled: Iterable[Sampled]) -> Iterator[Sampled]:
-    """Yield samples that share no row: a small region's samples are all the whole region, and each row counts once."""
+    """Yield samples that share no row: a small region's samples are all the whole region, and each row counts once.
+
+    Without those that have cells with a TTL of their own, which may be gone when the slave is asked.
+    """
     last: Sampled | None = None
-    for one in sorted(sampled, key=lambda each: (each.table, each.interval.start)):
+    lasting = (one for one in sampled if not one.sums.expiring)
+    for one in sorted(lasting, key=lambda each: (each.table, each.interval.start)):
         if last is None or last.table != one.table or last.interval.intersection(*one.interval) is None:
             last = one
             yield one
@@ -238,57 +270,89 @@ def disprove(
     question: Question,
     outcome: Outcome,
     repeated: Repeated,
-    master_rows: Callable[..., Iterable[Row]],
+    file: StatusFile,
     slave_small: Iterable[Row],
     slave_segments: Callable[[], Iterable[Row]],
 ) -> RowProofs:
     """Return what samples decide against the streams of tables that these prove.
 
-    Only where the application was shut down before the samples were taken, nobody is known to have written to the table
-    since, or to the slave's, both sides keep the same cells, they are still not equal, and nothing newer than FILE has
-    arrived after that. `master_rows` reads FILE's rows of some kinds, `slave_segments` the slave's `segment` rows anew.
-    Raises `ConnectionFailed`.
+    Only where nobody is known to have written to the table since shortly before the samples were taken, or to the
+    slave's, both sides keep the same cells, they are still not equal, and nothing newer than FILE has arrived after
+    that. `slave_segments` reads the slave's `segment` rows anew. Raises `ConnectionFailed`.
     """
-    found = _contradicted(question, outcome, repeated, filed_tables(master_rows("sample"), is_whole=False))
-    sides = [_described(settings, rows) for rows in (master_rows("table"), slave_small)]
+    found = _contradicted(question, outcome, repeated, filed_tables(file.rows_of("sample"), is_whole=False))
+    sides = [_described(settings, rows) for rows in (file.rows_of("table"), slave_small)]
     found = {name: table for name, table in found.items() if _keep_the_same(table, *sides)}
+    found = _at_rest(found, file, question.master.created_ms) if found else found
     if not found:
         return NO_PROOFS
     again = repeat(settings, found, AGAIN_S)
-    heads = {key_of(row): row["seq"] or -1 for row in master_rows("stream")}
+    heads = {key_of(row): row["seq"] or -1 for row in file.rows_of("stream") if row["table"] in found}
     # After the digests: an entry that had changed the rows by then has its segment now.
     newer = {row["table"] for row in slave_segments() if row["seq"] > heads.get(key_of(row), -1)}
-    return differing([part for part in again.unequal if part.table not in newer], master_rows("region"))
+    return differing([part for part in again.unequal if part.table not in newer], file.rows_of("region"))
 
 
 def _contradicted(
     question: Question, outcome: Outcome, repeated: Repeated, filed: Mapping[str, FiledTable]
 ) -> dict[str, FiledTable]:
-    """Return the unequal ranges of tables that had been at rest and that the streams prove.
+    """Return the unequal ranges of tables that the streams prove.
 
     FILE's samples of a table that was written to after the shutdown hold rows that are not in scope.
     """
     groups = outcome.overview.groups
     later = outcome.hbase.later if outcome.hbase is not None else ()
     doubted = {group.table for group in groups} | {one.table for one in later} | _written_by_others(outcome, question)
-    shutdown_ms = question.master.shutdown_ms
     # A group without a table is about the whole run.
-    if shutdown_ms is None or None in doubted:
+    if None in doubted:
         return {}
     found: dict[str, FiledTable] = {}
     for part in repeated.unequal:
         table = filed[part.table]
         shipped = {name.encode() for name in question.shipped.get(part.table, ())}
-        if shutdown_ms < table.cut_ms and part.table not in doubted and shipped == table.families.keys():
+        if part.table not in doubted and shipped == table.families.keys():
             kept = found.setdefault(part.table, replace(table, ranges={}))
             kept.ranges[part.interval] = table.ranges[part.interval]
     return found
 
 
+def _at_rest(found: Mapping[str, FiledTable], file: StatusFile, ended_ms: int) -> dict[str, FiledTable]:
+    """Return the tables of which nobody knows a write since shortly before the samples. The barrier ended by then."""
+    newest_ms = _written_ms(file.rows({"stream"}), found, _behind_ms(file.rows_of("server"), ended_ms))
+    return {name: table for name, table in found.items() if newest_ms.get(name, 0) < table.cut_ms - AT_REST_MS}
+
+
+def _behind_ms(servers: Iterable[Row], ended_ms: int) -> dict[int, int]:
+    """Return how far the clock of each live origin may be behind the master's host (ms): it read the token by then."""
+    return {
+        row["origin"]: ended_ms - row["read_ms"]
+        for row in servers
+        if is_writer(row) and row["live"] and row["echoed"] and row["read_ms"] is not None
+    }
+
+
+def _written_ms(
+    streams: Iterable[pa.RecordBatch], tables: Iterable[str], behind_ms: Mapping[int, int]
+) -> dict[str, int]:
+    """Return the latest moment of a write to each of these tables, by the clock of the master's host."""
+    names, newest = pa.array(sorted(tables), pa.string()), dict[str, int]()
+    for batch in streams:
+        kept = batch.select(["table", "origin", "write_ms"]).filter(pc.is_in(batch["table"], value_set=names))
+        by_origin = pa.table(kept).group_by(["table", "origin"], use_threads=False)
+        # Where a null is among them, the result is null: nobody knows.
+        latest = by_origin.aggregate([("write_ms", "max", pc.ScalarAggregateOptions(skip_nulls=False))])
+        for row in latest.to_pylist():
+            name, moment = row["table"], row["write_ms_max"]
+            written = _FOREVER_MS if moment is None else moment + behind_ms.get(row["origin"], SKEW_MS)
+            newest[name] = max(written, newest.get(name, written))
+    return newest
+
+
 def _written_by_others(outcome: Outcome, question: Question) -> set[str | None]:
     """Return the tables in which others than the master leave differences on the slave, as where it ships them back."""
     written = {table for table, seen in outcome.seen.items() if seen["written_ms"] is not None}
-    return {*(written - question.scope.accepted_drift)}
+    # Of those that are accepted only a shutdown tells that they have ended: two masters go on writing to one table.
+    return {*(written - question.scope.accepted_drift)} if question.master.shutdown_ms is not None else {*written}
 
 
 def _described(settings: Settings, rows: Iterable[Row]) -> DescribedCluster:
@@ -336,6 +400,7 @@ def _finding(part: TableRange) -> Finding:
         table=part.table,
         start_key=start,
         end_key=stop,
-        note=f"a random sample, from row {printable_key(start)} to {end}, is not the same on both sides although the "
-        "streams are whole: if nobody has written to the slave itself, this is a defect of the proof, please report it",
+        note=f"a random sample, from row {printable_key(start)} to {end}, is not the same on both sides although every "
+        "entry has arrived: deletes may hide older timestamps on one side alone, or somebody has written to the slave "
+        "itself; if neither is so, this is a defect of the proof, please report it",
     )

@@ -349,7 +349,7 @@ def contents(
             families = existing.replicated.get(name, frozenset())
             is_closed = life.last is not None and life.last.closed_ms is not None
             if is_gone or is_closed or prefix(region) in existing.split:
-                lazy_ms = _left_unshipped_ms(life, families, existing)
+                lazy_ms = latest(_left_unshipped_ms(life, families, existing), _returned_ms(life, families))
             else:
                 lazy_ms = read_ms if _replicates_less(life, families) else None
         else:
@@ -366,6 +366,19 @@ def contents(
                 yield base | {"state": FactState.TAIL, **found}
         if existing and is_gone and life.last and _had_content(life.last, existing):
             yield base | {"state": FactState.CONTENT, "write_ms": life.last.until_ms}
+
+
+def tails(rows: Iterable[tuple[bytes, Cells]]) -> dict[tuple[str, int], int]:
+    """Return from `f` rows, by region and crashed server, the last entry that was replayed and it had not recorded."""
+    found: dict[tuple[str, int], int] = {}
+    for key, cells in rows:
+        columns = [(name, value) for name, (value, _) in cells.items() if _is_tenure(name)]
+        # A server that crashed leaves a tenure, which the next one does not take over.
+        if len(columns) > 1:
+            tenures = [parse_tenure(value, _origin_of(name)) for name, value in columns]
+            for tail in life_of(filter(None, tenures), replicated_only=True, is_seen=False).tails:
+                found[key[1:].decode("ascii", errors="replace"), tail.origin] = tail.last
+    return found
 
 
 def attended(
@@ -443,6 +456,15 @@ def _left_unshipped_ms(life: Life, families: frozenset[str], existing: Existing)
     return life.last.closed_ms if any(life.last.after.get(family, NONE).count for family in was_local) else None
 
 
+def _returned_ms(life: Life, families: frozenset[str]) -> int | None:
+    """Return when a region ended without a family that it once had and that its table has again.
+
+    The slave still has what the family held, deletes as well. What was split or merged from the region never had it,
+    so that its own tenures do not show that it came back (`content._returned`).
+    """
+    return life.last.until_ms if life.last is not None and life.dropped & families else None
+
+
 def _keeps_less(life: Life, kept: Mapping[str, Sequence[int]]) -> bool:
     """Return True if a region is open with the descriptor from before its table was altered to keep more."""
     if life.last is None or life.last.closed_ms is not None or not life.last.kept:
@@ -512,9 +534,10 @@ def _named(cells: Cells, prefix: bytes) -> dict[str, bytes]:
 def descriptor(key: bytes, cells: Cells) -> NewRow:
     """Return the `table` row of a `t` row, with the trackers' JSON descriptor; `{}` if that is damaged."""
     try:
-        detail = json.dumps(json.loads(raw(cells, TableRow.DESCRIPTOR) or b"{}"))
+        known = json.loads(raw(cells, TableRow.DESCRIPTOR) or b"{}")
     except (ValueError, RecursionError):  # the latter where brackets are nested deeply
-        detail = "{}"
+        known = None
+    detail = json.dumps(known if isinstance(known, dict) else {})
     return {"kind": "table", "table": key[1:].decode(errors="replace"), "detail": detail}
 
 

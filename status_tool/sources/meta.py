@@ -78,6 +78,13 @@ def open_regions(endpoint: ThriftEndpoint, tables: Collection[str]) -> Iterator[
         yield from _open(endpoint, f"{table},,".encode(), f"{table} ,,".encode())
 
 
+def existing(endpoint: ThriftEndpoint, tables: Collection[str]) -> set[str]:
+    """Return which of these tables exist. `hbase:meta` has a row for each, whichever of them Thrift lists to a user."""
+    with connection(endpoint) as client:
+        rows = client.table(META).rows([table.encode() for table in sorted(tables)], [b"table:state"])
+    return {key.decode() for key, cells in rows if cells}
+
+
 def open_again(endpoint: ThriftEndpoint, known: Collection[HostedRegion]) -> Iterator[HostedRegion]:
     """Yield the regions in `known` that `hbase:meta` still has, each with its current server and opening."""
     names = sorted({region.name for region in known})

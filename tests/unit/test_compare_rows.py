@@ -46,6 +46,7 @@ from status_tool.sources.state_table import StateTable, now_ms
 from status_tool.sources.wals import Extent
 from status_tool.vocabulary.codes import STREAM_CODES
 from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.names import PEER_STORAGE_KEY
 from status_tool.vocabulary.outcome import Group, HBaseOutcome, LaterWrites, Outcome, Overview, Problem
 from status_tool.vocabulary.schema import Row
 from status_tool.vocabulary.verdicts import Evidence, Status, Verdict
@@ -366,3 +367,54 @@ def test_rows_of_another_cluster_than_zookeepers_are_not_the_masters(
     zookeeper: Any = SimpleNamespace(sync=lambda: None, live_servers=lambda: ["master,16020,1"])
     with nullcontext() if not is_refused else pytest.raises(ConfigurationError, match=r"127\.0\.0\.1:9090 is not that"):
         require_same_cluster(Settings(site), zookeeper)
+
+
+class Looks:
+    """A state table, and what its trackers have described at each look at it."""
+
+    def __init__(self, *looks: list[str], **setting: str) -> None:
+        self._looks, self._detail = [*looks], json.dumps({"errors": 0, "settings": setting})
+
+    def __call__(self, *_: object) -> Any:
+        return SimpleNamespace(require=lambda: None, put_barrier=lambda: None, descriptors=self._descriptors)
+
+    def _descriptors(self, _barrier: object) -> Any:
+        names = self._looks.pop(0) if len(self._looks) > 1 else self._looks[0]
+        detail = json.dumps({"families": {"f": family(versions=3), "g": family(versions=3)}})
+        tables = [{"table": name, "detail": detail} for name in names]
+        return SimpleNamespace(tables=tables, servers=((1, {"server": "rs,1,1", "role": "w", "detail": self._detail}),))
+
+
+def described(monkeypatch: pytest.MonkeyPatch, looks: Looks, existing: set[str]) -> DescribedCluster:
+    """The cluster after these looks, of whose tables `hbase:meta` has `existing`."""
+    zookeeper = SimpleNamespace(cluster_id=lambda: "id", live_servers=lambda: ["rs,1,1"])
+    clock = itertools.count()
+    monkeypatch.setattr(families, "ZooKeeper", lambda _: nullcontext(zookeeper))
+    monkeypatch.setattr(families, "StateTable", looks)
+    monkeypatch.setattr(families, "require_same_cluster", lambda *_: None)
+    monkeypatch.setattr("status_tool.sources.meta.existing", lambda _, tables: existing & {*tables})
+    monkeypatch.setattr(families, "time", SimpleNamespace(monotonic=lambda: next(clock), sleep=lambda _: None))
+    site = SiteConfig({"hbase.regionserver.thrift.ipaddress": "h", "hbase.zookeeper.quorum": "h"})
+    return families.describe(Settings(site), ["t", "none"], lambda _: None)
+
+
+def test_a_table_that_is_yet_to_be_described_is_no_absent_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tracker describes 500 tables by a request: after the first one, a table of the next did not exist."""
+    assert described(monkeypatch, Looks(["a"], ["a", "t"]), {"t"}).tables.keys() == {"a", "t"}
+    assert described(monkeypatch, Looks(["a"]), set()).tables.keys() == {"a"}, "of a dropped one nobody waits"
+    with pytest.raises(ConnectionFailed, match="has described table t within"):
+        described(monkeypatch, Looks(["a"]), {"t"})
+
+
+@pytest.mark.parametrize("knows", ["tracker", "site"])
+def test_the_families_of_peers_that_are_not_known_are_all_compared(knows: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A peer of before that shipped one of them made the rows of the others equal, unread."""
+    setting = {PEER_STORAGE_KEY: "filesystem"}
+    there = described(monkeypatch, Looks(["t"], **(setting if knows == "tracker" else {})), {"t"})
+    if knows == "site":
+        there = replace(there, peers_elsewhere=Settings(SiteConfig(setting)).peers_elsewhere)
+    before = {"id": "1", "cluster_id": "id", "replicate_all": False, "table_cfs": {"t": ["f"]}}
+    monkeypatch.setattr(families, "peer_rows", lambda _: [{"detail": json.dumps(before)}])
+    names, notices = families.shipped_families(there, there, "t")
+    assert (names, [PEER_STORAGE_KEY in one for one in notices]) == (["f", "g"], [True])
+    assert families.shipped_families(replace(there, peers_elsewhere=""), there, "t") == (["f"], ())

@@ -100,7 +100,10 @@ def test_a_master_that_begins_to_keep_more_of_what_it_ships_is_a_change(
 
     assert found(before, later) == changed_ms
     assert found(replace(before, seq=before.open + 3), later) == changed_ms
-    assert found(replace(before, seq=before.open + 2), later) is None, "nothing but the markers of its life"
+    unwritten = replace(before, seq=before.open + 2)
+    assert found(unwritten, later) == changed_ms, "files from before it opened: an old region, or one of a split"
+    new, opened = (replace(one, before={"f": NONE, "g": NONE}) for one in (unwritten, later))
+    assert found(replace(new, after=new.before), opened) is None, "nothing but the markers of its life"
     assert found(replace(before, seq=before.open, closed_ms=None), later) == changed_ms, "a crash"
     assert found(before, replace(later, kept=durable)) is None, "what a crash may lose hides nothing"
 

@@ -416,6 +416,19 @@ def test_a_crashed_server_that_had_recorded_nothing_of_a_region_but_its_opening(
     assert [problem.code for problem in outcome.problems] == found
 
 
+@pytest.mark.parametrize(("origin", "recorded", "found"), [(1, True, ["lost-tail"]), (2, True, []), (1, False, [])])
+def test_the_last_entries_of_a_crashed_server_may_be_those_that_came_from_the_slave(
+    origin: int, recorded: bool, found: list[str]
+) -> None:
+    """If it, or, where it had recorded nothing, any other has written such to the region: nobody asks for these."""
+    back = {**STREAM, "origin": origin, "via": 7, "via_ids": uuid.UUID(SLAVE.cluster_id).bytes, "seq": 3}
+    server, stream, tail = CRASHED
+    ours = [*OURS, server, *([stream] if recorded else []), tail, back]
+    theirs = [*THEIRS, *([{**SEGMENT, "origin": 2, "seq": 14, "write_ms": 20_000}] if recorded else [])]
+    outcome = check(ours, theirs, queues=QueueFacts(drained=frozenset({2})))
+    assert [problem.code for problem in outcome.problems] == found
+
+
 def test_entries_that_came_from_the_slave_are_not_asked_of_it() -> None:
     """They have sequence ids as well, and no trace on the slave."""
     back = {**STREAM, "origin": 2, "via": 5, "via_ids": uuid.UUID(SLAVE.cluster_id).bytes}

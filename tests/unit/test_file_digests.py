@@ -104,7 +104,8 @@ def test_families_that_no_peer_ships_are_not_digested(monkeypatch: pytest.Monkey
     detail = {"families": {name: described | {"scope": int(name != "h")} for name in "fgh"}}
     narrow = {"replicate_all": False, "table_cfs": {"t": ["f"]}}
     peers = [PEER | {"detail": json.dumps(json.loads(PEER["detail"]) | narrow)}]
-    rows: list[Any] = [*peers, {"kind": "table", "table": "t", "detail": json.dumps(detail)}]
+    damaged = {"kind": "table", "table": "damaged", "detail": "{}"}
+    rows: list[Any] = [*peers, {"kind": "table", "table": "t", "detail": json.dumps(detail)}, damaged]
     zookeeper = nullcontext(SimpleNamespace(cluster_id=lambda: "m"))
     monkeypatch.setattr(file_digests, "ZooKeeper", lambda _: zookeeper)
     monkeypatch.setattr(file_digests, "require_same_cluster", lambda *_: None)

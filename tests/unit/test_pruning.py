@@ -19,6 +19,7 @@ from status_tool.errors import ConfigurationError, ConnectionFailed, StatusFileE
 from status_tool.rules.pruning import (
     Applied,
     Target,
+    doubtful_ends,
     is_over,
     marks_of,
     prunable_heads,
@@ -111,6 +112,19 @@ def test_heads_that_go_with_those_who_have_them() -> None:
     assert dropped([through, NEWEST], target()) == [(GONE, ONE_BYTES)], "HBase sends nothing back"
     other_region = head(GONE, region="b2")
     assert dropped([head(GONE), NEWEST, other_region], target(ALL)) == [(GONE, ONE_BYTES)], "each region keeps one"
+
+
+def test_rows_by_which_a_doubt_about_a_crashed_server_is_known_stay() -> None:
+    """Of its last entry, which was replayed, nobody knows where it has gone: without them nobody would ask."""
+    heads, tails = [head(GONE), NEWEST], {("a1", GONE): 12}
+    assert doubtful_ends(tails, {("a1", 10), ("b2", 12)}) == {("a1", GONE)}
+    assert doubtful_ends(tails, {("a1", 12)}, {("a1", 10)}) == {("a1", GONE)}, "one slave does not have it"
+    assert doubtful_ends(tails, {("a1", 12)}) == doubtful_ends(tails) == set()
+    assert list(prunable_heads(heads, {GONE}, [target(ALL)], {("a1", GONE)})) == []
+    assert list(prunable_heads(heads, {GONE}, [target(ALL)], {("b2", GONE), ("a1", LIVES)})) != []
+    whole, newest = Applied(("a1", GONE, 0), (ALL,), 5), Applied(("a1", LIVES, 0), (ALL,), 9)
+    assert list(prunable_segments([whole, newest], set(), {GONE}, {("a1", GONE)})) == []
+    assert list(prunable_segments([whole, newest], set(), {GONE}, {("a1", LIVES)})) == [whole]
 
 
 def test_marks_are_by_table_and_clusters_and_know_the_latest_write() -> None:
@@ -424,10 +438,14 @@ def slave_file(path: Path, cluster_id: str = ONE, origins: Sequence[int] = (1, 2
 
 
 def master_file(
-    path: Path, origins: Sequence[int] = (2,), leading: Sequence[dict[str, Any]] = (PEER,), **more: Any
+    path: Path,
+    origins: Sequence[int] = (2,),
+    leading: Sequence[dict[str, Any]] = (PEER,),
+    more_rows: Sequence[dict[str, Any]] = (),
+    **more: Any,
 ) -> Path:
     header = Header("master", MASTER_ID, 5, 5, **{"barrier_issued_ms": OLD * 1000, **more})
-    rows: list[dict[str, Any]] = peers(*leading)
+    rows: list[dict[str, Any]] = [*peers(*leading), *more_rows]
     rows += [{"kind": "stream", "table": "t", "region": REGION, "origin": one, "via": 0, "seq": 10} for one in origins]
     rows.append({"kind": "server", **{k: v for k, v in server(1).items() if k != "detail"}})
     return written(path, header, rows)
@@ -461,6 +479,31 @@ def test_a_slaves_file_of_some_tables_does_not_say_which_servers_it_has_segments
     assert here.steps == ["delete o1r 7", "delete o1w 7"]
 
 
+@pytest.mark.parametrize(("last", "stays"), [(12, True), (10, False)])
+def test_what_a_doubt_about_a_crashed_server_goes_by_stays(
+    here: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: int, stays: bool
+) -> None:
+    """Its last entry was replayed, and nobody knows it (`lost-tail`): of a server without any, nobody would ask."""
+    writer = f"o{as_hex(1)}w".encode()
+    here.store.rows[writer] = cells(7, n=b"gone,1,1", q=b"{}", x=int64(OLD), f=int64(OLD - 1)) | {
+        column(b"d1"): (json.dumps({"incarnation": 7, "at_ms": OLD, "filter": {}}).encode(), 7)
+    }
+    files = {"a": {"f": [0, 0, 0, 0]}, "b": {"f": [0, 0, 0, 0]}, "r": ["f"]}
+    here.store.rows[f"f{REGION}".encode()] = {
+        column(b"k" + int64(origin) + int64(began)): (json.dumps({"o": o, "t": began, "s": o, **files}).encode(), 7)
+        for origin, began, o in ((1, 1, 2), (2, OLD, last + 1))
+    } | cells(7, t=b"t")
+    run(slave_file(tmp_path / "one"))
+    assert ("delete h1 10" in here.steps) is not stays
+
+    monkeypatch.setattr(Zoo, "id_here", ONE)
+    monkeypatch.setattr(pruner, "peer_rows", lambda _: [])
+    here.steps.clear()
+    tail = {"kind": "fact", "table": "t", "region": REGION, "state": "tail", "origin": 1, "seq": last}
+    run(master_file(tmp_path / "master", more_rows=[tail]))
+    assert ("delete s1 40" in here.steps) is not stays
+
+
 def test_what_comes_after_the_head_was_read_stays(here: Table, tmp_path: Path) -> None:
     """Deletes without a version would hide a spooled head: its timestamp is a sequence id, long before now."""
     run(slave_file(tmp_path / "one"))
@@ -491,7 +534,7 @@ def looks(here: Table, monkeypatch: pytest.MonkeyPatch) -> Looks:
     """A cluster of which the reads are taken down."""
     made = Looks(here)
     queued, peer, live = vars(pruner)["queue_rows"], vars(pruner)["peer_rows"], Zoo.live_servers
-    names = {b"o": "servers", b"h": "heads", b"s": "segments"}
+    names = {b"o": "servers", b"h": "heads", b"s": "segments", b"f": "contents"}
 
     def scanned(_endpoint: object, _table: str, start: bytes, stop: bytes) -> Iterator[tuple[bytes, Cells]]:
         rows = here.store.scan(start, stop)
@@ -515,13 +558,14 @@ def looks(here: Table, monkeypatch: pytest.MonkeyPatch) -> Looks:
 
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_a_master_is_read_so_that_each_read_vouches_for_the_next(looks: Looks, tmp_path: Path, dry_run: bool) -> None:
-    """Peers, rows of servers, heads; rows of servers, once more, whose heads are gone by then; queues.
+    """Peers, rows of servers, heads, and, where any goes, contents; servers whose heads are gone by then; queues.
 
     What has ended by its row has all its heads in the table, and a server without a WAL has none in a queue either.
     """
     run(slave_file(tmp_path / "one"), dry_run=dry_run)
     servers = ["servers", "live"]
-    assert looks.done == [*servers, "peers", *servers, "heads", *servers, "queues"]
+    heads = ["heads", "contents", "heads"]
+    assert looks.done == [*servers, "peers", *servers, *heads, *servers, "queues"]
 
 
 def test_a_slave_is_read_so_that_each_read_vouches_for_the_next(

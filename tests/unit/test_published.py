@@ -469,8 +469,30 @@ def test_rounds_are_numbered_whatever_clocks_do(published: PublishedTable, clock
     assert other.take() is None
     for one in (ahead, replace(closing_row(5_000), number=other.number)):
         published.put([], replace(one, parts=()), SentParts())
-    assert [(one.number, one.barrier_ms) for one in published.published().closings] == [(2, 5_000), (1, 9_000)]
-    assert published.last_number(CLUSTER) == 2
+    first = turns.number
+    found = [(one.number, one.barrier_ms) for one in published.published().closings]
+    assert found == [(first + 1, 5_000), (first, 9_000)]
+    assert published.last_number(CLUSTER) == first + 1
+
+
+def test_rounds_are_numbered_on_where_the_table_was_made_anew(
+    published: PublishedTable, hbase: Rows, clock: list[int]
+) -> None:
+    """A slave has the files of before for a day: it would take each of them for newer."""
+    running, before = Turns(published, CLUSTER, 1), list[int]()
+    for _ in range(3):
+        assert running.take() is None
+        before.append(running.number)
+        clock[0] += 30_000
+    hbase.stored.clear()
+    clock[0] -= 1_000_000
+    assert running.take() is None
+    assert running.number > max(before), "it knows its own, whatever the clocks show"
+    hbase.stored.clear()
+    clock[0] += 1_000_000
+    other = Turns(published, CLUSTER, 1)
+    assert other.take() is None
+    assert other.number > max(before), "another one goes by the time"
 
 
 def test_a_publisher_whose_rounds_fail_silences_no_other(published: PublishedTable, clock: list[int]) -> None:

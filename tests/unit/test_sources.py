@@ -24,7 +24,7 @@ from status_tool.clients.webhdfs import WebHdfs
 from status_tool.clients.zookeeper import ZooKeeper, parse_cluster_key, unwrap
 from status_tool.errors import ConnectionFailed
 from status_tool.gather.parallel_reading import read_all
-from status_tool.gather.snapshot import NO_ROWS, PackedRows
+from status_tool.gather.snapshot import NO_ROWS, PackedRows, _families_of, with_events
 from status_tool.rules.custody import Places
 from status_tool.rules.descriptors import retention_of
 from status_tool.sources import codec, meta, pages, spool, state_table
@@ -32,6 +32,7 @@ from status_tool.sources.interface import Source
 from status_tool.sources.meta import HostedRegion
 from status_tool.sources.spool import read_spool
 from status_tool.sources.state_table import (
+    Descriptors,
     Generation,
     StateTableSource,
     TableEvents,
@@ -156,9 +157,15 @@ def test_garbage_in_the_table_never_fails(rows: list[tuple[bytes, dict[bytes, by
             assert batch.num_rows > 0
 
 
-def test_a_damaged_descriptor_is_empty() -> None:
+@pytest.mark.parametrize("damaged", [b"{", b"[]", b"5", b'"x"', b"null", b"[" * 100_000])
+def test_a_damaged_descriptor_is_empty(damaged: bytes) -> None:
     """No descriptor is no scope: the table is then not known to be replicated."""
-    assert codec.descriptor(b"tname", {column(b"d"): cell(b"{")})["detail"] == "{}"
+    row = codec.descriptor(b"tname", {column(b"d"): cell(damaged)})
+    assert row["detail"] == "{}"
+    # Whoever reads it takes it for an object.
+    small = Descriptors((), (row,), None, None, {"name": {"skipped_ms": 5}})
+    assert _families_of(small) == {}
+    assert json.loads(with_events(row, small)["detail"]) == {"skipped_ms": 5}
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
@@ -565,6 +572,18 @@ def test_a_region_of_a_master_that_is_closed_with_what_was_written_before_its_sc
     """A parent never opens with the new descriptor, and `alter` opens no region of a table that is disabled."""
     found = contents(held_by(tenure(replicated, b={"f": [count, 2, 0, 0]}, c=9)), existing)
     assert [row["write_ms"] for row in found if row["state"] == "changed"] == [9] * changed
+
+
+@pytest.mark.parametrize("existing", [without_00(True), without_00(False)])
+@pytest.mark.parametrize(("dropped", "changed"), [("f", True), ("g", False)])
+def test_a_family_that_is_dropped_before_a_region_of_a_master_is_split_and_added_again_afterwards(
+    existing: codec.Existing, dropped: str, changed: bool
+) -> None:
+    """The daughters never had it, so that their own tenures show nothing; the slave still has what it held."""
+    with_it = tenure("f", 9, a={dropped: [0, 0, 0, 0], "h": [0, 0, 0, 0]}, b={dropped: [1, 2, 0, 0], "h": [0, 0, 0, 0]})
+    without = tenure("", 19, o=13, t=15, s=12, a={"h": [0, 0, 0, 0]}, b={"h": [0, 0, 0, 0]})
+    found = contents(held_by(with_it, without), existing)
+    assert [row["write_ms"] for row in found if row["state"] == "changed"] == [19] * changed
 
 
 @pytest.mark.parametrize("is_named", [True, False])

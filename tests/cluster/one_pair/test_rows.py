@@ -243,6 +243,32 @@ def test_every_run_samples(pair: Pair, status: Path) -> None:
     assert (refused.exit_code, "FILE holds no samples" in refused.stderr) == (2, True), refused
 
 
+def test_samples_find_what_all_entries_together_hide(pair: Pair, status: Path) -> None:
+    """Delete markers that the master has compacted away hide older puts on the slave: every entry is there, no row is.
+
+    No shutdown time is needed: the table has been at rest for seconds.
+    """
+    master, five = pair.master.admin, range(5)
+    pair.create_table("overtaken", {"f": 1})
+    master.put_rows("overtaken", "f", 20)
+    master.delete_rows("overtaken", len(five))
+    pair.wait_same("overtaken")
+    master.flush("overtaken")
+    master.major_compact("overtaken")
+    wait_until(lambda: master.digest("overtaken", raw=True).cells == 20 - len(five), what="the markers are gone")
+    master.put_rows("overtaken", "f", len(five), timestamp_ms=1)
+    pair.wait_drained()
+
+    def refuted() -> list[Result]:
+        pair.write_master(status, "--table", "overtaken", "--sample", "60")
+        result = pair.check(status, "--table", "overtaken", "--sample", "60")
+        return [result] if result.exit_code else []
+
+    (result,) = wait_until(refuted, what="the last write is seconds old")
+    assert (result.exit_code, result.codes) == (1, {"differs"}), result
+    assert (len(master.rows("overtaken")), len(pair.slave.admin.rows("overtaken"))) == (20, 15)
+
+
 def test_many_tables_are_asked_at_once(pair: Pair, status: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the master's rows and by FILE's digests: those that are equal, and the one that is not, are told apart."""
     monkeypatch.setattr(compare_rows, "DRAIN_S", 2.0)
