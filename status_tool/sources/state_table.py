@@ -575,13 +575,19 @@ class StateTable(NamedTable):
 
     def record_shutdown(self, moment_ms: int) -> None:
         """Record when the application stopped writing."""
-        with self._change() as table:
-            table.put(ToolRow.KEY, {column(ToolRow.SHUTDOWN_MS): moment_ms.to_bytes(8, "big")})
+        self._note_shutdown(moment_ms.to_bytes(8, "big"))
 
     def clear_shutdown(self) -> None:
-        """Delete the recorded shutdown time."""
+        """Forget the recorded shutdown time."""
+        # Not by a delete marker, as for `record_kept`.
+        self._note_shutdown(b"")
+
+    def _note_shutdown(self, value: bytes) -> None:
+        """Put a cell newer than the one before, which a region server may have stamped whose clock was ahead."""
+        name = column(ToolRow.SHUTDOWN_MS)
         with self._change() as table:
-            table.delete(ToolRow.KEY, [column(ToolRow.SHUTDOWN_MS)])
+            stored = table.row(ToolRow.KEY, [name], include_timestamp=True)
+            table.put(ToolRow.KEY, {name: value}, timestamp=_after(stored))
 
     def shutdown_ms(self) -> int | None:
         """Return the recorded shutdown time; None if none was recorded."""

@@ -52,6 +52,7 @@ from status_tool.vocabulary.state_rows import (
     ServerRow,
     TableEventRow,
     TableRow,
+    ToolRow,
     column,
 )
 from tests.unit.test_queues import PEER, SUMMARY, queue, wal
@@ -410,6 +411,18 @@ def test_the_cut_is_s_else_the_recorded_shutdown_time_and_neither_where_a_check_
     assert gathered(cluster, wait_s=0.0, shutdown_ms=800).header.shutdown_ms == 800
     followed = gathered(cluster, wait_s=0.0, following=True).header
     assert (followed.shutdown_ms, followed.cut_ms) == (None, followed.barrier_issued_ms)
+
+
+def test_a_shutdown_time_is_replaced_whatever_clock_has_stamped_it(cluster: Cluster) -> None:
+    """A region server whose clock is ahead puts it into the future, and HBase shows the newest cell."""
+    state, ahead_ms = StateTable(SETTINGS.thrift(), STATE), state_table.now_ms() + 3_600_000
+    cluster.tables[STATE][ToolRow.KEY] = {column(ToolRow.SHUTDOWN_MS): (int64(900), ahead_ms)}
+    state.clear_shutdown()
+    assert cluster.tables[STATE][ToolRow.KEY][column(ToolRow.SHUTDOWN_MS)] == (b"", ahead_ms + 1)
+    assert (state.shutdown_ms(), gathered(cluster).header.shutdown_ms) == (None, None)
+    state.record_shutdown(950)
+    assert cluster.tables[STATE][ToolRow.KEY][column(ToolRow.SHUTDOWN_MS)] == (int64(950), ahead_ms + 2)
+    assert gathered(cluster, wait_s=0.0).header.shutdown_ms == 950
 
 
 def test_a_region_on_its_way_is_waited_for_until_the_deadline(cluster: Cluster) -> None:
