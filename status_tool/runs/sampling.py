@@ -300,9 +300,9 @@ def _contradicted(
 
     FILE's samples of a table that was written to after the shutdown hold rows that are not in scope.
     """
-    groups = outcome.overview.groups
     later = outcome.hbase.later if outcome.hbase is not None else ()
-    doubted = {group.table for group in groups} | {one.table for one in later} | _written_by_others(outcome, question)
+    doubted = {group.table for group in outcome.overview.groups} | {one.table for one in later}
+    doubted |= _explained(outcome, question)
     # A group without a table is about the whole run.
     if None in doubted:
         return {}
@@ -348,11 +348,17 @@ def _written_ms(
     return newest
 
 
-def _written_by_others(outcome: Outcome, question: Question) -> set[str | None]:
-    """Return the tables in which others than the master leave differences on the slave, as where it ships them back."""
+def _explained(outcome: Outcome, question: Question) -> set[str | None]:
+    """Return the tables that may differ for another reason: others write to the slave's, or the past is accepted.
+
+    A slave that ships a table back has it written to by its own clients.
+    """
     written = {table for table, seen in outcome.seen.items() if seen["written_ms"] is not None}
-    # Of those that are accepted only a shutdown tells that they have ended: two masters go on writing to one table.
-    return {*(written - question.scope.accepted_drift)} if question.master.shutdown_ms is not None else {*written}
+    if question.master.shutdown_ms is not None:
+        return {*(written - question.scope.accepted_drift)}
+    # Only a shutdown is the time to doubt the operator's words: two masters go on writing to one table, and what was
+    # written before a late peer was added may be on the master alone.
+    return {*written, *(outcome.hbase.accepted_tables if outcome.hbase is not None else ())}
 
 
 def _described(settings: Settings, rows: Iterable[Row]) -> DescribedCluster:

@@ -121,6 +121,7 @@ class Slave:
         self.slave_seq = 7
         self.written_ms: int | None = None
         self.accepted_drift = frozenset[str]()
+        self.accepted_tables: tuple[str, ...] = ("u",)
 
     def repeat(self, _: object, filed: dict[str, Any], within_s: float) -> Repeated:
         self.asked.append(set(filed["t"].ranges))
@@ -160,7 +161,9 @@ class Slave:
         outcome: Any = SimpleNamespace(
             overview=SimpleNamespace(groups=groups),
             seen={"t": {"written_ms": self.written_ms}},
-            hbase=SimpleNamespace(later=[SimpleNamespace(table=table) for table in self.later]),
+            hbase=SimpleNamespace(
+                later=[SimpleNamespace(table=table) for table in self.later], accepted_tables=self.accepted_tables
+            ),
         )
         small: Any = [{"kind": "table", "table": "t", "detail": _text({"families": {"f": self.slave_family}})}]
         repeated = Repeated((OTHER,), (PART,), 3)
@@ -194,7 +197,12 @@ def test_a_sample_that_differs_at_rest_decides_against_the_streams(slave: Slave)
     "change",
     [
         *({"still_unequal": ()}, {"slave_seq": 8}, {"written_ms": 1}),
-        *({"written_ms": 1, "accepted_drift": {"t"}}, {"write_ms": CUT_MS - 2_500}, {"write_ms": None}),
+        *(
+            {"written_ms": 1, "accepted_drift": {"t"}},
+            {"accepted_tables": ("t",)},
+            {"write_ms": CUT_MS - 2_500},
+            {"write_ms": None},
+        ),
         *({"read_ms": CREATED_MS - 8_000}, {"echoed": False}, {"origin": 2}, {"origin": None}),
         *({"doubted": ["t"]}, {"doubted": [None]}, {"later": ["t"]}, {"later": [None]}),
         *({"shipped": {"t": ("f", "g")}}, {"shipped": {}}, {"slave_family": {"scope": 1}}),
@@ -227,9 +235,10 @@ def test_a_table_without_streams_is_at_rest(slave: Slave, monkeypatch: pytest.Mo
     assert slave.decide().differing == {"r1"}
 
 
-def test_who_accepts_what_the_slaves_clients_write_is_told_of_differences_all_the_same(slave: Slave) -> None:
-    slave.written_ms, slave.accepted_drift = 1, frozenset({"t"})
-    assert slave.decide().differing == frozenset(), "others may go on writing, as of two masters"
+def test_after_a_shutdown_differences_are_told_of_what_is_accepted_as_well(slave: Slave) -> None:
+    """Before, others may go on writing, as of two masters, and the past may be on the master alone."""
+    slave.written_ms, slave.accepted_drift, slave.accepted_tables = 1, frozenset({"t"}), ("t",)
+    assert slave.decide().differing == frozenset()
     slave.shutdown_ms = CUT_MS - 1
     assert slave.decide().differing == {"r1"}
 
