@@ -105,7 +105,7 @@ def answer(operation: str, request: Request, root: Path) -> bytes:
             path, offset, length = at(request.text()), request.number("q"), request.number("q")
             if offset + length > path.stat().st_size:
                 return refused("IOException", "the file is shorter than it was listed")
-            return b"A" + struct.pack(">I", 0xFFFFFFF0 + length)
+            return b"A" + struct.pack(">Q", 0xFFFFFFF0_FFFFFFF0 + length)
         case "P":
             return b"A" + text(f"BP-{root.name}")
     return b"A"

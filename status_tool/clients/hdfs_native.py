@@ -126,8 +126,8 @@ class NativeHdfs(FileClient):
         return found
 
     def crc(self, path: str, offset: int, length: int) -> int:
-        """Return the CRC32C of a range of the content. Raises `Refused`, also where the file ends before."""
-        return self._ask(b"C", _text(path), struct.pack(">qq", offset, length)).number() & 0xFFFFFFFF
+        """Return both CRCs of a range of the content. Raises `Refused`, also where the file ends before."""
+        return self._ask(b"C", _text(path), struct.pack(">qq", offset, length)).long() & 0xFFFFFFFF_FFFFFFFF
 
     def pool_id(self, path: str) -> str:
         """Return the id of the block pool that a file's content is in; empty for a file without any."""

@@ -71,11 +71,13 @@ def _compare_contents(ours: Row, theirs: Row) -> tuple[str, str | None]:
         return "file-differs", f"size differs: {ours['length']} bytes on the master, {theirs['length']} on the slave"
     if are_sized and ours["length"] == 0:
         return "match", None
-    read = ours.get("crc32c") is not None and theirs.get("crc32c") is not None
+    sums = [row.get("crc32c") for row in (ours, theirs)]
+    # Of an earlier FILE it is CRC32C alone, which is the same for all that ends with its own CRC32C.
+    read = sums[0] is not None and sums[1] is not None and len(sums[0]) == len(sums[1])
     if read and ours["crc32c"] != theirs["crc32c"]:
         return (
             "file-differs",
-            f"content differs: CRC32C: {ours['crc32c']} on the master, {theirs['crc32c']} on the slave",
+            f"content differs: CRC32C and CRC-32: {ours['crc32c']} on the master, {theirs['crc32c']} on the slave",
         )
     known = ours.get("checksum") is not None and theirs.get("checksum") is not None
     alike = known and ours.get("algorithm") is not None and ours["algorithm"] == theirs.get("algorithm")

@@ -13,10 +13,10 @@ from status_tool.printable import few, iso
 from status_tool.rules.files import are_unlisted
 from status_tool.runs.check import Check, GivenOption
 from status_tool.runs.master_side import MasterSide
-from status_tool.runs.question import NAMED_LIMITS, refuse_since
+from status_tool.runs.question import NAMED_LIMITS, narrowed_roots, refuse_since
 from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, RECORDED, Header
-from status_tool.vocabulary.selection import ChoosingFiles, ChosenFiles, is_glob
+from status_tool.vocabulary.selection import LOCAL, ChoosingFiles, ChosenFiles, is_glob
 from status_tool.vocabulary.verdicts import Evidence
 
 
@@ -99,6 +99,18 @@ def _refuse_path_map(header: Header, check: Check) -> None:
             f"--map-path {unused[0]}=…: FILE checks nothing there, but {few(header.hdfs_paths, NAMED_LIMITS)}: correct "
             "the path, or leave it out"
         )
+    roots = narrowed_roots(header, check.hdfs_paths) if check.hdfs_paths else header.hdfs_paths
+    for root in roots:
+        if is_glob(root):  # nobody knows what it matches
+            continue
+        there = check.scope.path_map.to_slave(root).removeprefix(LOCAL)
+        other = check.scope.path_map.to_master(there)
+        # What lies there counts as the copy of the one, so that the other would be missing for ever.
+        if other not in (root, None):
+            raise UsageError(
+                f"by --map-path both {root} and {other} of the master lead to {there} on the slave: check them in two "
+                "runs (-f)"
+            )
 
 
 def refuse_deep(file: StatusFile, check: Check) -> None:

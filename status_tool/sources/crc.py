@@ -1,7 +1,10 @@
-"""CRC32C of content, and the checksum that HDFS computes for a file, without HDFS.
+"""CRCs of content, and the checksum that HDFS computes for a file, without HDFS.
 
 HDFS keeps a CRC for every chunk (`bytes per checksum`) of a block. Its file checksum is the MD5 of the
 blocks' MD5s, each the MD5 of that block's chunk CRCs. COMPOSITE-CRC is the plain CRC32C of all bytes.
+
+Contents are compared by two CRCs of unlike polynomials, as one number: CRC32C, and CRC-32 in the lower half. What ends
+with its own CRC32C (Zarr's chunks, other framed records) has the same CRC32C whatever it holds.
 """
 
 from __future__ import annotations
@@ -16,7 +19,8 @@ import google_crc32c
 
 from status_tool.errors import ConfigurationError
 
-_POLYNOMIAL = 0x82F63B78  # CRC32C, bits reflected
+_CRC32C, _CRC32 = 0x82F63B78, 0xEDB88320  # polynomials, bits reflected
+_LOW = 0xFFFFFFFF
 _READ_BYTES = 1 << 20
 
 
@@ -25,32 +29,41 @@ def crc32c(data: bytes, before: int = 0) -> int:
     return int(google_crc32c.extend(before, data))
 
 
+def crcs(data: bytes, before: int = 0) -> int:
+    """Return both CRCs of `data`, continued from those of the preceding data."""
+    return crc32c(data, before >> 32) << 32 | zlib.crc32(data, before & _LOW)
+
+
 def combine(first: int, second: int, length: int) -> int:
-    """Return the CRC32C of two consecutive pieces from their CRCs; `length` is the second one's, in bytes."""
-    return _multiply(first, _power_of_x(8 * length)) ^ second
+    """Return both CRCs of two consecutive pieces from theirs; `length` is the second one's, in bytes."""
+    moved = [
+        _multiply(crc, _power_of_x(8 * length, polynomial), polynomial)
+        for crc, polynomial in ((first >> 32, _CRC32C), (first & _LOW, _CRC32))
+    ]
+    return (moved[0] << 32 | moved[1]) ^ second
 
 
 def crc_hex(crc: int) -> str:
-    """Return the CRC as COMPOSITE-CRC writes it: 8 hex digits."""
-    return f"{crc:08x}"
+    """Return both CRCs in 16 hex digits, of which the first 8 are those of COMPOSITE-CRC."""
+    return f"{crc:016x}"
 
 
-def _multiply(a: int, b: int) -> int:
+def _multiply(a: int, b: int, polynomial: int) -> int:
     """Return the product of two polynomials over GF(2), modulo the CRC's."""
     product = 0
     for bit in range(31, -1, -1):
         if a >> bit & 1:
             product ^= b
-        b = b >> 1 ^ (_POLYNOMIAL if b & 1 else 0)
+        b = b >> 1 ^ (polynomial if b & 1 else 0)
     return product
 
 
-def _power_of_x(exponent: int) -> int:
+def _power_of_x(exponent: int, polynomial: int) -> int:
     result, square = 1 << 31, 1 << 30  # 1 and x
     while exponent:
         if exponent & 1:
-            result = _multiply(result, square)
-        square = _multiply(square, square)
+            result = _multiply(result, square, polynomial)
+        square = _multiply(square, square, polynomial)
         exponent >>= 1
     return result
 

@@ -470,7 +470,7 @@ def checksum_hex(algorithm: str, data: bytes) -> str:
 
 
 def content_crc(hdfs: Hdfs, path: str, length: int) -> str:
-    """Return the CRC32C of the content (hex). Reads ranges in parallel. Raises `Refused`, also for another length."""
+    """Return both CRCs of the content (hex). Reads ranges in parallel. Raises `Refused`, also for another length."""
     ranges = [(offset, min(RANGE_BYTES, length - offset)) for offset in range(0, length, RANGE_BYTES)]
     if len(ranges) == 1:
         return crc.crc_hex(_range_crc(hdfs, path, *ranges[0]))
@@ -489,11 +489,11 @@ def content_crc(hdfs: Hdfs, path: str, length: int) -> str:
 def _range_crc(hdfs: Hdfs, path: str, offset: int, length: int) -> int:
     if isinstance(hdfs, NativeHdfs):
         return hdfs.crc(path, offset, length)
-    state = [0, 0]  # CRC and number of bytes so far
+    state = [0, 0]  # CRCs and number of bytes so far
 
     def take(piece: bytes | None) -> None:
         # None: the answer broke off, and another DataNode begins the range anew.
-        state[:] = [0, 0] if piece is None else [crc.crc32c(piece, state[0]), state[1] + len(piece)]
+        state[:] = [0, 0] if piece is None else [crc.crcs(piece, state[0]), state[1] + len(piece)]
 
     hdfs.read(path, offset, length, take)
     if state[1] != length:

@@ -188,7 +188,7 @@ def _content(file: BinaryIO) -> int:
     file.seek(0)
     whole = 0
     while piece := file.read(_READ_BYTES):
-        whole = crc.crc32c(piece, whole)
+        whole = crc.crcs(piece, whole)
     return whole
 
 

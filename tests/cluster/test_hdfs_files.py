@@ -174,9 +174,9 @@ def test_crc_is_hadoops_composite_crc(hdfs: tuple[Cluster, Cluster], monkeypatch
         admin.hdfs_put(f"/crc/{size}", size, seed=size, checksum_type="CRC32C")
     theirs = [text.rpartition("0x")[2] for text in admin.hdfs_checksums([f"/crc/{size}" for size in sizes])]
     client = WebHdfs(endpoint(hdfs[0]))
-    assert [content_crc(client, f"/crc/{size}", size) for size in sizes] == theirs
+    assert [content_crc(client, f"/crc/{size}", size)[:8] for size in sizes] == theirs
     monkeypatch.setattr("status_tool.sources.hdfs_files.RANGE_BYTES", 1000)
-    assert [content_crc(client, f"/crc/{size}", size) for size in sizes] == theirs
+    assert [content_crc(client, f"/crc/{size}", size)[:8] for size in sizes] == theirs
 
 
 @pytest.mark.parametrize("layout", [Layout(BLOCK, 512, "CRC32C"), Layout(8192, 1024, "CRC32")])

@@ -546,6 +546,8 @@ CRC = {"crc32c": "11"}
         ({"length": None, "algorithm": "CRC", **CRC}, CRC, FileStatus.INCOMPARABLE, Verdict.UNVERIFIABLE),
         ({"length": None, **CRC}, {"crc32c": "22"}, FileStatus.MISMATCH, Verdict.INCOMPLETE),
         ({"crc32c": "11"}, {"checksum": "cd", "crc32c": "11"}, FileStatus.MATCH, Verdict.COMPLETE),
+        ({"crc32c": "11"}, {"checksum": "cd", "crc32c": "1100"}, FileStatus.MISMATCH, Verdict.INCOMPLETE),
+        ({"crc32c": "11"}, {"algorithm": "X", "crc32c": "1100"}, FileStatus.INCOMPARABLE, Verdict.UNVERIFIABLE),
         ({"modified_ms": 40_001}, {"checksum": "cd"}, FileStatus.UNVERIFIABLE, Verdict.UNVERIFIABLE),
         ({"modified_ms": 40_000}, {"checksum": "cd"}, FileStatus.MISMATCH, Verdict.INCOMPLETE),
         ({"state": "unreadable"}, {}, FileStatus.UNVERIFIABLE, Verdict.UNVERIFIABLE),

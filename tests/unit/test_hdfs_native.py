@@ -183,11 +183,11 @@ def test_what_the_process_is_given(fake: Path) -> None:
 
 
 def test_content(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A range's CRC as an unsigned number; a file that became shorter is refused."""
+    """A range's CRCs as an unsigned number; a file that became shorter is refused."""
     put(fake, "data/f", "12345")
     hdfs = NativeHdfs(ENDPOINT)
-    assert content_crc(hdfs, "/data/f", 5) == "fffffff5"
-    assert files(source(deep=True))["/data/f"]["crc32c"] == "fffffff5"
+    assert content_crc(hdfs, "/data/f", 5) == "fffffff0fffffff5"
+    assert files(source(deep=True))["/data/f"]["crc32c"] == "fffffff0fffffff5"
     with pytest.raises(Refused, match="shorter"):
         hdfs.crc("/data/f", 3, 3)
     monkeypatch.setattr("status_tool.sources.hdfs_files.RANGE_BYTES", 2)

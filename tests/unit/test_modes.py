@@ -274,6 +274,33 @@ def test_a_tree_of_map_path_of_which_file_checks_nothing(roots: str, is_used: bo
         assert header_in_scope(header, given) == header
 
 
+@pytest.mark.parametrize(
+    ("roots", "asked", "trees", "is_refused"),
+    [
+        ("/data/a /data/b", "", "/data/a=/data", True),
+        ("/data/a /data/b*", "", "/data/a=/data", False),
+        ("/b", "", "/b/x=/b", True),
+        ("/", "/data/a /data/b", "/data/a=/data", True),
+        ("/", "/data/a", "/data/a=/data", False),
+        ("/a /b", "", "/a=/b /b=/a", False),
+        ("/a /b", "", "/a=/x /b=/x/b", False),
+        ("/data", "", "/data/x=/data/y", False),
+        ("/data /copy", "", "/data=/copy/data", False),
+        ("/a /b", "", "/a=file:///b", True),
+    ],
+)
+def test_two_trees_of_the_master_in_one_place_of_the_slave(
+    roots: str, asked: str, trees: str, is_refused: bool
+) -> None:
+    """The files there were those of one: the other's were missing although they were there, whatever was copied."""
+    header = Header("master", "m", 5, 5, half="hdfs", hdfs_paths=tuple(roots.split()))
+    given = (GivenOption("--map-path", "hdfs", needs_streams=False),)
+    scope = Scope(check_hbase=False, path_map=PathMap.parse(trees.split()))
+    check = Check(Path("f"), scope, hdfs_paths=tuple(asked.split()), given=given)
+    with pytest.raises(UsageError, match="check them in two runs") if is_refused else nullcontext():
+        assert header_in_scope(header, check) == header
+
+
 def test_a_file_without_the_half(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Options about HBase with a FILE of HDFS alone."""
     for option in (["--table", "t"], ["--since", "1700000000000"], ["--ignore-later-writes"]):

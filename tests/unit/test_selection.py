@@ -15,7 +15,7 @@ from status_tool.explain.problems import to_problem
 from status_tool.rules.context import RunContext
 from status_tool.rules.sides import LOCAL_POOL
 from status_tool.rules.streams import StreamRule
-from status_tool.sources.crc import combine, crc32c
+from status_tool.sources.crc import combine, crc32c, crc_hex, crcs
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.scope import Baseline, Scope
@@ -186,7 +186,15 @@ def test_crcs_combine() -> None:
     assert crc32c(b"123456789") == 0xE3069283
     data = random.Random(1).randbytes(10_000)
     for cut in (0, 1, 511, 4096, 9_999, 10_000):
-        assert combine(crc32c(data[:cut]), crc32c(data[cut:]), len(data) - cut) == crc32c(data)
+        assert combine(crcs(data[:cut]), crcs(data[cut:]), len(data) - cut) == crcs(data, 0)
+    assert crc_hex(crcs(b"123456789")) == "e3069283cbf43926"
+
+
+def test_what_ends_with_its_own_crc_is_told_apart() -> None:
+    """Zarr's chunks do: their CRC32C is the same, whatever they hold."""
+    chunks = [data + crc32c(data).to_bytes(4, "little") for data in (b"A" * 99, b"B" * 99)]
+    assert len({crc32c(one) for one in chunks}) == 1
+    assert len({crcs(one) for one in chunks}) == 2
 
 
 def test_a_file_of_a_mapped_tree_is_copied_to_where_it_is_mapped() -> None:

@@ -37,7 +37,7 @@ from status_tool.report.progress import Phase, Progress
 from status_tool.rules.files import judge_file
 from status_tool.rules.sides import same_hdfs
 from status_tool.runs.write import _journal_owner, write_side
-from status_tool.sources.crc import Layout, crc32c, crc_hex
+from status_tool.sources.crc import Layout, crc_hex, crcs
 from status_tool.sources.hdfs_files import HdfsSource, Part, checked_rows, listed_row, pool_of, with_content
 from status_tool.sources.interface import Source
 from status_tool.sources.journal import Journal
@@ -573,7 +573,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_compared(fake: FakeHdfs, le
     assert (row["state"], row["crc32c"]) == ("open", None)
     fake.files["/data/f"], fake.after = b"12", {}
     (row,) = checked_rows(hdfs, [listed | {"modified_ms": 7}], deep=True)
-    assert (row.get("state"), row["crc32c"]) == (None, crc_hex(crc32c(b"12")))
+    assert (row.get("state"), row["crc32c"]) == (None, crc_hex(crcs(b"12")))
 
 
 def test_a_file_that_was_listed_as_empty_has_no_other_checksum(fake: FakeHdfs) -> None:
@@ -622,7 +622,7 @@ def test_content_settles_a_file_without_a_checksum(
         fake.files = {"/data/f": b"0123456789"}
         fake.trouble = {"DATA": [(500, refusal)] * 999}
         found += rows(source(fake, deep=deep))
-    content = crc_hex(crc32c(b"0123456789"))
+    content = crc_hex(crcs(b"0123456789"))
     seen = [(row["state"], row["checksum"], row["crc32c"]) for row in found]
     assert seen == [(shallow, None, None), (None, None, content)]
 

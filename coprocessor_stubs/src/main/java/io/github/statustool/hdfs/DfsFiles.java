@@ -6,6 +6,7 @@ import java.io.InputStream;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
+import java.util.zip.CRC32;
 import java.util.zip.CRC32C;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.ContentSummary;
@@ -94,20 +95,22 @@ final class DfsFiles implements HdfsFiles {
   }
 
   @Override
-  public int crc(String path, long offset, long length) throws IOException {
+  public long crc(String path, long offset, long length) throws IOException {
     CRC32C crc = new CRC32C();
+    CRC32 other = new CRC32(); // what ends with its own CRC32C has the same one, whatever it holds
     byte[] buffer = new byte[(int) Math.min(READ_BYTES, length)];
     try (HdfsDataInputStream in = client.createWrappedInputStream(client.open(path))) {
       in.seek(offset);
       for (long left = length; left > 0; ) {
         int read = read(in, buffer, left);
         crc.update(buffer, 0, read);
+        other.update(buffer, 0, read);
         left -= read;
       }
     } catch (EOFException end) { // by its name the NameNode would have hung up
       throw new IOException("the file is shorter than it was listed", end);
     }
-    return (int) crc.getValue();
+    return crc.getValue() << 32 | other.getValue();
   }
 
   private static int read(InputStream in, byte[] buffer, long left) throws IOException {

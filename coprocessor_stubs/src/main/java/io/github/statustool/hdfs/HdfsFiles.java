@@ -23,8 +23,11 @@ interface HdfsFiles {
   /** Returns HDFS's MD5 of the whole file's block checksums; for an encrypted file, those of the encrypted bytes. */
   FileChecksum checksum(String path) throws IOException;
 
-  /** Returns the CRC32C of a range of the content, decrypted; fails where the file ends before it. */
-  int crc(String path, long offset, long length) throws IOException;
+  /**
+   * Returns the CRC32C of a range of the content, decrypted, and in the lower half its CRC-32; fails where the file ends
+   * before it.
+   */
+  long crc(String path, long offset, long length) throws IOException;
 
   /** Returns the id of the block pool that holds a file's first block; empty for a file without blocks. */
   String pool(String path) throws IOException;

@@ -186,7 +186,7 @@ final class ViewFiles implements HdfsFiles {
   }
 
   @Override
-  public int crc(String path, long offset, long length) throws IOException {
+  public long crc(String path, long offset, long length) throws IOException {
     Place place = place(path);
     return place.files.crc(place.path, offset, length);
   }

@@ -78,8 +78,8 @@ class RequestsTest {
     }
 
     @Override
-    public int crc(String path, long offset, long length) {
-      return (int) (offset + length);
+    public long crc(String path, long offset, long length) {
+      return -offset - length;
     }
 
     @Override
@@ -226,7 +226,7 @@ class RequestsTest {
     ask(2, 'C', "/f", 5L, 6L);
     assertEquals(2, answered());
     given();
-    assertEquals(11, from.readInt());
+    assertEquals(-11, from.readLong());
     ask(3, 'N', "/f");
     assertEquals(3, answered());
     given();

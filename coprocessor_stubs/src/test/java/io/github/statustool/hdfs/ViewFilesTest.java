@@ -81,7 +81,7 @@ class ViewFilesTest {
     }
 
     @Override
-    public int crc(String path, long offset, long length) {
+    public long crc(String path, long offset, long length) {
       return path.length();
     }
 
