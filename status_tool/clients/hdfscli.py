@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import requests
 import urllib3
@@ -69,6 +69,8 @@ _REASONS = re.compile(
 """Words by which refusals are told apart. They may follow a path that is long, or has several lines."""
 _STACK = re.compile(r"\n\s+at ")
 _LONGEST = 300
+_LONG_URL = 3_500
+"""A DataNode refuses requests of which the first line is longer than 4,096 bytes, user and token included."""
 _BELOW_A_FILE = re.compile(r"/.* \(is not a directory\)$", re.M)
 """How `FSPermissionChecker` refuses a path below a file. Where a permission is denied, other words come first."""
 
@@ -147,7 +149,7 @@ class NameNodeClient(Client):
         except (requests.RequestException, OSError) as error:
             raise Failover(reason(error)) from None
         if response.status_code >= 400:
-            refused = refusal_of(response.status_code, response.content)
+            refused = refusal_of(response.status_code, response.content, url)
             if response.status_code in BUSY or refused.name in (*ELSEWHERE, *LATER):
                 raise Failover(f"{refused.name}: {refused}")
             raise refused
@@ -374,7 +376,7 @@ def _proxies_of(url: str) -> dict[str, str]:
     return proxies
 
 
-def refusal_of(status: int, data: bytes) -> Refused:
+def refusal_of(status: int, data: bytes, url: str = "") -> Refused:
     """Return the refusal in an HDFS server's answer."""
     if status == 401:
         return Refused(UNAUTHORIZED, "it takes neither this user nor a Kerberos ticket (HTTP status 401): see klist")
@@ -382,7 +384,9 @@ def refusal_of(status: int, data: bytes) -> Refused:
         remote = json.loads(data)["RemoteException"]
         return refused(str(remote["exception"]), str(remote.get("message") or ""))
     except (ValueError, KeyError, TypeError, AttributeError):
-        return Refused("HTTP", f"HTTP status {status}")
+        long = len(quote(url, "%/:?=&")) > _LONG_URL and status in (400, 414)
+        told = ": so long a path is beyond WebHDFS, --hdfs-client native reads it" if long else ""
+        return Refused("HTTP", f"HTTP status {status}{told}")
 
 
 def no_namenode(why: str) -> Refused:

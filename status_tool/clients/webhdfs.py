@@ -322,7 +322,7 @@ class WebHdfs(FileClient):
             raise _DataNodeFailed(host, f"{urlsplit(location).netloc} ({reason(error)})") from None
         if response.status in BUSY:
             raise _DataNodeFailed(host, f"{urlsplit(location).netloc} (HTTP {response.status})")
-        raise refusal_of(response.status, data)
+        raise refusal_of(response.status, data, location)
 
     def _refuse_lagging(self, at: int) -> None:
         """Raise `Failover` for an observer NameNode or a standby, if it tells, and for one that does not answer now.

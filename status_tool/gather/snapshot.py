@@ -367,6 +367,7 @@ def _master_half(settled: _Settled, header: Header, source: StateTableSource) ->
         crashed,
         barriers_of(settled.servers),
         frozenset(map(codec.prefix, parents)),
+        {row["table"]: retention_of(json.loads(row["detail"])) for row in small.tables},
     )
     queued, notices = queue_rows(settled.settings, zookeeper)
     # The peers come after the queues: HBase deletes a queue with its peer, and a peer that ships less empties it as

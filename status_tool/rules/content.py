@@ -70,6 +70,21 @@ class Tenure:
         return any(self.after.get(family, NONE).count for family in self.replicated)
 
     @property
+    def hides(self) -> dict[str, Sequence[int]]:
+        """Return how much its table keeps, without what hides no later cell: unshipped families, and durability."""
+        kept = self.kept or {}
+        return {family: (*kept[family][:-1], 1) for family in kept.keys() & self.replicated}
+
+    def may_hold(self, families: Iterable[str]) -> bool:
+        """Return True unless nothing was written to it, then or before.
+
+        HBase numbers the markers of the opening and of the close as well. Files at the opening are older: of before the
+        trackers, or of the parent that a region was split from.
+        """
+        has_files = any(self.before.get(family, NONE).count for family in families)
+        return has_files or self.closed_ms is None or self.seq > self.open + 2
+
+    @property
     def until_ms(self) -> int:
         """Time when it is last known to have had its files."""
         return self.began_ms if self.closed_ms is None else self.closed_ms
@@ -210,17 +225,11 @@ def _raised(ordered: list[Tenure], *, replicated_only: bool) -> Iterator[int]:
     kept: dict[str, Sequence[int]] = {}
     counts = not replicated_only
     for tenure in ordered:
-        now = tenure.kept or {}
-        if replicated_only:
-            # Durability hides no cell.
-            now = {family: (*now[family][:-1], 1) for family in now.keys() & tenure.replicated}
+        now = tenure.hides if replicated_only else tenure.kept or {}
         if counts and any(keeps_more(kept[family], now[family]) for family in kept.keys() & now.keys()):
             yield tenure.began_ms
         kept.update(now)
-        # HBase numbers the markers of the opening and of the close as well. Files at the opening are older: of before
-        # the trackers, or of the parent that a region was split from.
-        has_files = any(tenure.before.get(family, NONE).count for family in now)
-        counts |= has_files or tenure.closed_ms is None or tenure.seq > tenure.open + 2
+        counts |= tenure.may_hold(now)
 
 
 def _returned(ordered: list[Tenure]) -> Iterator[int]:

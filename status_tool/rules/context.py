@@ -216,10 +216,12 @@ class _Past:
         """Times up to which only the operator's word vouches."""
         return baseline_with(self.word, self.kept(BY_WORD))
 
-    @property
-    def servers_ms(self) -> int | None:
-        """Time up to which everything that a server of the master has written is accepted."""
-        return servers_since(self.word, self.families, self.kept(BY_ROWS))
+    def servers_ms(self, created_ms: Mapping[str, int | None]) -> int | None:
+        """Return up to when everything that servers have written is accepted.
+
+        `created_ms`: when tables were certainly not there yet; none for a slave, whose table may be older.
+        """
+        return servers_since(self.word, self.families, self.kept(BY_ROWS), created_ms)
 
     def word_on_servers(self, master: Header, forgotten: Collection[str]) -> Word:
         """Return the part of the word that covers servers of either side, whenever they did what is in doubt."""
@@ -283,11 +285,12 @@ def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], 
     queues = with_older_proofs(bare.queues, families, created)
     settled = queues.notices[len(bare.queues.notices) :]
     bare = replace(bare, queues=queues, notices=(*bare.notices, *settled))
-    equal, servers_ms = bare.rows.equal, past.servers_ms
+    equal, servers_ms = bare.rows.equal, past.servers_ms({})
     accepted = {bare.scope.since.of(table) for table in (None, *past.families)}
     baselines = [moment for moment in accepted if moment is not None]
     word = past.word_on_servers(bare.master, bare.scope.forgotten)
-    origins = judge_origins(ours["server"], bare.master, servers_ms, queues.drained, queues.left, baselines, word)
+    gone_ms = past.servers_ms(created)
+    origins = judge_origins(ours["server"], bare.master, gone_ms, queues.drained, queues.left, baselines, word)
     settings = judge_settings(ours["server"], theirs["server"], servers_ms, queues.codec, word)
     # The peers in ZooKeeper are not in force then: nobody knows to whom the slave passes on the writes of its clients.
     is_elsewhere = any(peers_elsewhere(theirs["server"]))

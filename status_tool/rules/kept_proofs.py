@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from status_tool.printable import counted, few, iso
 from status_tool.rules.descriptors import is_retention, keeps_more, retention_of
 from status_tool.rules.origins import is_writer
-from status_tool.rules.segments import latest
+from status_tool.rules.segments import earliest, latest
 from status_tool.vocabulary.details import (
     fits,
     is_number,
@@ -195,17 +196,25 @@ def baseline_with(since: Baseline, kept: Mapping[str, KeptBaseline]) -> Baseline
     return Baseline(since.everything_ms, {**since.by_table, **later})
 
 
-def servers_since(since: Baseline, tables: Iterable[str], proofs: Mapping[str, KeptBaseline]) -> int | None:
+def servers_since(
+    since: Baseline,
+    tables: Iterable[str],
+    proofs: Mapping[str, KeptBaseline],
+    created_ms: Mapping[str, int | None] = MappingProxyType({}),
+) -> int | None:
     """Return up to when servers that are gone are accepted: what they wrote is among the proven rows of every table.
 
-    An operator's word for single tables does not accept servers, so `proofs` are those by rows.
+    An operator's word for single tables does not accept servers, so `proofs` are those by rows. A table that was
+    certainly not there yet (`created_ms`) had nothing written to it.
     """
-    names = list(tables)
-    if not names or any(table not in proofs for table in names):
-        return since.everything_ms
-    # A server may have written to any of the tables, so the earliest proof decides.
-    proven_ms = min(proofs[table].until_ms for table in names)
-    return proven_ms if since.everything_ms is None else max(proven_ms, since.everything_ms)
+
+    def accepted_ms(table: str) -> int | None:
+        born_ms, proof = created_ms.get(table), proofs.get(table)
+        return latest(None if born_ms is None else born_ms - MARGIN_MS, None if proof is None else proof.until_ms)
+
+    # A server may have written to any of the tables, so the earliest decides.
+    known = [accepted_ms(table) for table in tables]
+    return latest(since.everything_ms, None if None in known else earliest(*known))
 
 
 def proven_until(servers: Iterable[Row]) -> int | None:

@@ -258,6 +258,8 @@ class Existing:
     """By origin, when a live server had read the barrier, on its own clock."""
     split: frozenset[bytes] = frozenset()
     """Those that never open again: parents that `hbase:meta` still names. As `packed` has them."""
+    kept: Mapping[str, Mapping[str, Sequence[int]]] = field(default_factory=dict)
+    """By table and family, what its descriptor keeps, as `descriptors.retention_of` has it."""
 
     def is_expected(self, origin: int, opened_ms: int) -> bool:
         """Return True if a region that a server opened then was among those that were read after the barrier."""
@@ -325,7 +327,8 @@ def contents(
         table.encode(): _part("r", sorted(families))
         for table, families in (existing.replicated if existing else {}).items()
     }
-    keeps = {table.encode(): _part("k", kept) for table, kept in keeping.by_table.items()}
+    kept_by = existing.kept if existing else keeping.by_table
+    keeps = {table.encode(): _part("k", kept) for table, kept in kept_by.items()}
     for key, cells in rows:
         region = key[1:].decode("ascii", errors="replace")
         # Rows come in key order, so the names of each sixteenth are unpacked once.
@@ -349,7 +352,8 @@ def contents(
             families = existing.replicated.get(name, frozenset())
             is_closed = life.last is not None and life.last.closed_ms is not None
             if is_gone or is_closed or prefix(region) in existing.split:
-                lazy_ms = latest(_left_unshipped_ms(life, families, existing), _returned_ms(life, families))
+                kept_ms = _forgot_ms(life, families, existing.kept.get(name, {}))
+                lazy_ms = latest(_left_unshipped_ms(life, families, existing), _returned_ms(life, families), kept_ms)
             else:
                 lazy_ms = read_ms if _replicates_less(life, families) else None
         else:
@@ -463,6 +467,19 @@ def _returned_ms(life: Life, families: frozenset[str]) -> int | None:
     so that its own tenures do not show that it came back (`content._returned`).
     """
     return life.last.until_ms if life.last is not None and life.dropped & families else None
+
+
+def _forgot_ms(life: Life, families: frozenset[str], kept: Mapping[str, Sequence[int]]) -> int | None:
+    """Return when a region ended that had been written to, and whose table keeps more now than when it was opened.
+
+    What was split or merged from it may have opened with the new descriptor already, if `alter` opened no region anew:
+    then no tenure shows that the table had kept less (`content._raised`).
+    """
+    if life.last is None:
+        return None
+    hid = life.last.hides
+    raised = any(keeps_more(hid[one], (*kept[one][:-1], 1)) for one in hid.keys() & kept.keys() & families)
+    return life.last.until_ms if raised and life.last.may_hold(hid) else None
 
 
 def _keeps_less(life: Life, kept: Mapping[str, Sequence[int]]) -> bool:

@@ -17,6 +17,7 @@ TEMPORARY_NAMES = (".Trash", ".snapshot", ".staging", "_temporary", "*._COPYING_
 TEMPORARY_FOLDERS = ("/tmp",)
 LOCAL = "file:"
 """The prefix of a root on a local disk; the rest is its path."""
+_BLANKS = " \t\r"
 _MAGIC = re.compile(r"[*?\[]")
 # Possessive (`?+`, `*+`): by backtracking, `[!]` would be a bracket, of which `fnmatch` makes a plain `[`.
 _PARTS = re.compile(r"\[!?+\]?+[^\]]*+\]|.", re.DOTALL)
@@ -69,10 +70,20 @@ def by_system(paths: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def read_path_file(text: str, name: str) -> tuple[str, ...]:
-    """Return the roots of a `-f` file as they are written: one per line, `#` comments."""
-    lines = [line.strip(" \t\r") for line in text.split("\n")]  # Only these: a name may hold any other line end.
+    """Return the roots of a `-f` file as they are written: one per line, `#` comments.
+
+    Raises `ConfigurationError` for a line that ends with a blank: without it, it may name another folder.
+    """
+    if text.count("\r\n") == text.count("\n"):  # A name may end with a carriage return, but not all of them do.
+        text = text.replace("\r\n", "\n")
+    lines = [line.lstrip(_BLANKS) for line in text.split("\n")]  # Only these: a name may hold any other line end.
     lines = [line for line in lines if line and not line.startswith("#")]
     for line in lines:
+        if line.endswith(tuple(_BLANKS)):
+            raise ConfigurationError(
+                f"-f {name}: {line!r} ends with a blank, which a name may have: remove it, or add a slash if it is"
+                " meant"
+            )
         if not line.startswith(("/", "hdfs:", "webhdfs:", "viewfs:", LOCAL)):
             raise ConfigurationError(f"-f {name}: {line!r} is not an absolute HDFS path")
     if not lines:

@@ -429,6 +429,14 @@ def test_the_last_entries_of_a_crashed_server_may_be_those_that_came_from_the_sl
     assert [problem.code for problem in outcome.problems] == found
 
 
+@pytest.mark.parametrize(("gone_ms", "found"), [(140_000, []), (140_001, ["origin"]), (None, ["origin"])])
+def test_a_crashed_server_that_had_gone_before_the_table_was_there(gone_ms: int | None, found: list[str]) -> None:
+    """It has written nothing to it, whatever is known of its queue."""
+    crashed = {**CRASHED[0], "gone_ms": gone_ms}
+    ours = [crashed, *changed(OURS, "region", region_id=200_000)]
+    assert [problem.code for problem in check(ours).problems] == found
+
+
 def test_entries_that_came_from_the_slave_are_not_asked_of_it() -> None:
     """They have sequence ids as well, and no trace on the slave."""
     back = {**STREAM, "origin": 2, "via": 5, "via_ids": uuid.UUID(SLAVE.cluster_id).bytes}

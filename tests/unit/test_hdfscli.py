@@ -21,7 +21,7 @@ from hdfs.client import Client, InsecureClient, _Request
 
 from status_tool.cli.main import main
 from status_tool.clients import hdfscli
-from status_tool.clients.hdfscli import OPERATIONS, REDIRECTED, Failover, Refused, client_of, refused
+from status_tool.clients.hdfscli import OPERATIONS, REDIRECTED, Failover, Refused, client_of, refusal_of, refused
 from status_tool.clients.tls import Trust, read_trust
 from status_tool.clients.webhdfs import HdfsEndpoint, WebHdfs
 from status_tool.errors import EXIT_ERROR, ConnectionFailed
@@ -435,3 +435,10 @@ def test_kerberos_over_tls(server: Server, kerberos: type[TakesTicket], tmp_path
     stranger._session._authenticate()
     with pytest.raises(Failover, match="certificate"):
         stranger.ask("GETFILESTATUS", "/file")
+
+
+def test_a_path_that_is_too_long_for_webhdfs() -> None:
+    """The servers say no more than that the request is bad."""
+    for path, status, told in (("名" * 400, 400, True), ("x" * 400, 400, False), ("x" * 4_000, 414, True)):
+        refusal = refusal_of(status, b"<h1>Bad Message</h1>", f"http://h:1/webhdfs/v1/{path}?op=OPEN")
+        assert ("--hdfs-client native" in str(refusal)) is told, path

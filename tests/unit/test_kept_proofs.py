@@ -65,6 +65,14 @@ def test_servers_are_accepted_only_by_proofs_of_every_table() -> None:
     assert servers_since(Baseline(500), ["a", "b"], both) == 1_000, "the earliest of them"
 
 
+def test_servers_that_had_gone_before_a_table_was_there_need_no_proof_of_it() -> None:
+    """It is younger by more than clocks differ; a table of which that is not known needs one."""
+    assert servers_since(Baseline(), ["a", "b"], {"a": PROOF}, {"b": 70_000}) == 1_000
+    assert servers_since(Baseline(), ["b"], {}, {"b": 70_000}) == 10_000
+    assert servers_since(Baseline(), ["a"], {"a": PROOF}, {"a": 70_000}) == 10_000, "the later counts"
+    assert servers_since(Baseline(500), ["a", "b"], {"a": PROOF}, {"b": None}) == 500
+
+
 def test_nothing_is_kept_that_an_event_of_a_clock_that_was_ahead_would_outlive() -> None:
     """Its time hides all that happens until then, by whatever server: no other value would end the record."""
     now = 1_700_000_000_000

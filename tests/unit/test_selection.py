@@ -151,7 +151,7 @@ def test_a_folder_of_the_slave_may_have_the_characters_of_a_glob(name: str) -> N
 
 def test_roots() -> None:
     """With and without scheme, local ones kept apart."""
-    roots = read_path_file("# all\n\nhdfs://nn:8020/a/ \n/b c\nfile:///d/*\n", "f")
+    roots = read_path_file("# all \n \nhdfs://nn:8020/a/\n  /b c\nfile:///d/*\n", "f")
     assert read_path_file("/one/\u2028/name\n/a\x0b\n", "f") == ("/one/\u2028/name", "/a\x0b")
     assert roots == ("hdfs://nn:8020/a/", "/b c", "file:///d/*")
     assert tuple(map(root_of, roots)) == ("/a", "/b c", "file:/d/*")
@@ -163,6 +163,17 @@ def test_roots() -> None:
     for text in ("", "# only\n", "relative\n"):
         with pytest.raises(ConfigurationError, match="-f f"):
             read_path_file(text, "f")
+
+
+def test_a_blank_at_the_end_of_a_path() -> None:
+    """A name may have one, and without it another folder was checked in its place. A slash after it says that it is
+    meant; a carriage return ends the line if it ends all of them.
+    """
+    for text in ("/a \n", "/a\t", "/a/ \n", "/a\r\n/b\n", "/a\r", "/b\r\n/a \r\n"):
+        with pytest.raises(ConfigurationError, match="ends with a blank"):
+            read_path_file(text, "f")
+    assert [root_of(root) for root in read_path_file("/a /\n/a\r/\n", "f")] == ["/a ", "/a\r"]
+    assert read_path_file("# of another system\r\n\r\n/a\r\n/b", "f") == ("/a", "/b")
 
 
 def test_a_root_inside_what_another_one_leaves_out() -> None:

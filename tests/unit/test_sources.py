@@ -422,8 +422,9 @@ def test_a_tenure_that_need_not_be_parsed_would_tell_nothing(written: list[tuple
     for region, values in written:
         rows.append((f"f{region}".encode(), held_by(*values)))
     names = ["00", "0a", "a"]
-    lazy = codec.Existing(codec.packed(names), 1_000, replicated={"t": frozenset({"f"})})
-    keeping = codec.Keeping({"t": {"f": (3, 0, 600, 0, 0, 1)}}, 1_000)
+    kept = {"t": {"f": (3, 0, 600, 0, 0, 1)}}
+    lazy = codec.Existing(codec.packed(names), 1_000, replicated={"t": frozenset({"f"})}, kept=kept)
+    keeping = codec.Keeping(kept, 1_000)
     for existing in (None, codec.Existing(codec.packed(names), 1_000), lazy):
         found = list(codec.contents(rows, existing, keeping))
         with pytest.MonkeyPatch.context() as patch:
@@ -583,6 +584,20 @@ def test_a_family_that_is_dropped_before_a_region_of_a_master_is_split_and_added
     with_it = tenure("f", 9, a={dropped: [0, 0, 0, 0], "h": [0, 0, 0, 0]}, b={dropped: [1, 2, 0, 0], "h": [0, 0, 0, 0]})
     without = tenure("", 19, o=13, t=15, s=12, a={"h": [0, 0, 0, 0]}, b={"h": [0, 0, 0, 0]})
     found = contents(held_by(with_it, without), existing)
+    assert [row["write_ms"] for row in found if row["state"] == "changed"] == [19] * changed
+
+
+@pytest.mark.parametrize("existing", [without_00(True), without_00(False)])
+@pytest.mark.parametrize(
+    ("replicated", "versions", "seq", "changed"),
+    [("f", 1, 5, True), ("f", 3, 5, False), ("", 1, 5, False), ("f", 1, 4, False)],
+)
+def test_a_region_of_a_master_that_was_split_before_it_knew_that_its_table_keeps_more(
+    existing: codec.Existing, replicated: str, versions: int, seq: int, changed: bool
+) -> None:
+    """`alter` without reopening: the daughters open with the new descriptor, and none of them knows of the old one."""
+    written = tenure(replicated, 19, {"f": [versions, 0, 600, 0, 0, 0]}, s=seq)
+    found = contents(held_by(written), replace(existing, kept={"t": {"f": (3, 0, 600, 0, 0, 1)}}))
     assert [row["write_ms"] for row in found if row["state"] == "changed"] == [19] * changed
 
 
