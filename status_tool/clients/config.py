@@ -359,6 +359,14 @@ class Settings:
         return self._listed_at(([root] if root else []) + ([f"{wals}/{name}" for name in _WAL_FOLDERS] if wals else []))
 
     @property
+    def doubtful_root(self) -> str | None:
+        """HBase's root as `hbase_folders` has it, if it may be in another HDFS; None if that is known."""
+        root = self.site.get("hbase.rootdir", "")
+        if not root or self.mounts() or self._is_root_elsewhere(root) or self._is_listed(*system_of(root)):
+            return None
+        return self.hbase_root
+
+    @property
     def spool_globs(self) -> tuple[str, ...]:
         """Globs for the trackers' spools in `hbase.replicationtable.spool.dir`, where files are listed.
 

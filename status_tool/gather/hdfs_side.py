@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -48,6 +49,26 @@ _WEB_ONLY = "--hdfs-client native goes by the site files' RPC addresses, not by 
 def exclusions_of(settings: Settings, exclude: Sequence[str]) -> Exclusions:
     """Return what a listing leaves out: HBase's and the trackers' files, temporary ones, and what `--exclude` names."""
     return Exclusions((*TEMPORARY_FOLDERS, *settings.hbase_folders)).also((*settings.spool_globs, *exclude))
+
+
+def without_users_folder(
+    settings: Settings, endpoint: HdfsEndpoint | RpcEndpoint, exclusions: Exclusions, load: Load
+) -> Exclusions:
+    """Return the exclusions without a folder that has the path of HBase's root in another HDFS: there it is a user's.
+
+    HBase's own has its id in it. A folder that this user cannot look into counts as HBase's, which is private.
+    """
+    root = settings.doubtful_root
+    if root is None or root not in exclusions.folders:
+        return exclusions
+    try:
+        if impatient(endpoint, load).status(posixpath.join(root, "hbase.id")) is not None:
+            return exclusions
+    except Refused:
+        return exclusions
+    folders = [*exclusions.folders]
+    folders.remove(root)  # Once: a local folder of the slave may have the same path, and stays.
+    return replace(exclusions, folders=tuple(folders))
 
 
 def own_endpoint(settings: Settings, urls: Sequence[str]) -> HdfsEndpoint:

@@ -27,6 +27,7 @@ from status_tool.gather.hdfs_side import (
     mounts_that_lead,
     own_endpoint,
     paths_of,
+    without_users_folder,
 )
 from status_tool.gather.measured_queues import measure, queue_rows
 from status_tool.gather.queue_backlog import has_lengths, has_same_queues, has_shipped_wals, why_not_shipped
@@ -872,6 +873,7 @@ def _hdfs(settings: Settings, request: Request, gathered: Snapshot, say: Callabl
             exclusions = dataclasses.replace(exclusions, folders=(*exclusions.folders, *disk_folders))
         endpoint = files_endpoint(settings, options.client, options.load, remote, exclusions, say)
         say(f"querying the NameNode at {endpoint}")
+        exclusions = without_users_folder(settings, endpoint, exclusions, options.load)
         found = paths_of(endpoint, remote, exclusions, options.load)
         if request.side == SLAVE:
             _refuse_shared(disk_folders, found)

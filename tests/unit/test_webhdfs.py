@@ -239,6 +239,34 @@ def test_spools_are_left_out_and_what_lies_beside_them_is_not(fake: FakeHdfs, tm
 
 
 @pytest.mark.parametrize(
+    ("root", "more", "listed"),
+    [
+        ("hdfs://198.51.100.7:8020/own", (), {"/own/f", "/b"}),
+        ("hdfs://198.51.100.7:8020/own", ("/own/hbase.id",), {"/b"}),
+        ("hdfs://127.0.0.1:8020/own", (), {"/b"}),
+        ("/own", (), {"/b"}),
+    ],
+)
+@pytest.mark.parametrize("side", ["master", "slave"])
+def test_a_folder_with_the_path_of_hbases_root_elsewhere(
+    fake: FakeHdfs, tmp_path: Path, root: str, more: tuple[str, ...], listed: set[str], side: str
+) -> None:
+    """It was left out, and nobody compared it. HBase's own has its id in it, or cannot be looked into."""
+    fake.files = dict.fromkeys(("/own/f", "/b", *more), b"x")
+    settings = Settings(SiteConfig({"hbase.rootdir": root}), webhdfs_option=(fake.url,))
+
+    def written() -> set[str]:
+        request = Request(side, 0, hbase=False, hdfs_paths=("/",))
+        write_side(settings, request, tmp_path / "status", lambda _: None)
+        with open_status(tmp_path / "status") as file:
+            return {row["path"] for batch in file.rows({"file"}) for row in batch.to_pylist()}
+
+    assert written() == listed
+    fake.refused = {"/own/hbase.id"}
+    assert written() == {"/b"}
+
+
+@pytest.mark.parametrize(
     ("root", "listed"),
     [("/*", {"/mine/a"}), ("/*/*", {"/mine/a"}), ("/tmp/*", {"/tmp/a/1"}), ("/*/.Trash", {"/mine/.Trash/1"})],
 )
