@@ -83,7 +83,7 @@ class AskedRun:
         return (self.options.debug_dir or DEFAULT_DEBUG_DIR) if self.options.debug else None
 
     @property
-    def _tables(self) -> TableFilter:
+    def tables(self) -> TableFilter:
         return TableFilter.of(self.options.table or (), self.options.namespace or ())
 
     def other_cluster(self) -> Settings:
@@ -93,7 +93,7 @@ class AskedRun:
 
     def scope(self) -> Scope:
         """Return the scope of the check."""
-        one, tables = self.options, self._tables
+        one, tables = self.options, self.tables
         return Scope(
             tables.tables,
             tables.namespaces,
@@ -151,7 +151,7 @@ class AskedRun:
         return Request(
             side=SLAVE if self.mode is Mode.SLAVE else MASTER,
             wait_s=DEFAULT_MASTER_WAIT_S if one.wait is None else one.wait,
-            only=self._tables,
+            only=self.tables,
             hbase=one.only is not Half.HDFS,
             hdfs=one.only is not Half.HBASE,
             hdfs_paths=self.hdfs_paths,
@@ -230,7 +230,8 @@ def fetch_published(asked: AskedRun, file: Path) -> Path:
 
     one = asked.options
     wanted = None if one.published == ANY_MASTER else one.published
-    print_notices(fetch_newest(asked.settings, wanted, file, asked.key, with_files=one.only is Half.HDFS))
+    is_hdfs = one.only is Half.HDFS
+    print_notices(fetch_newest(asked.settings, wanted, file, asked.key, with_files=is_hdfs, asked=asked.tables))
     return file
 
 

@@ -31,7 +31,7 @@ from status_tool.clients.sitefiles import SiteConfig
 from status_tool.clients.tls import DEFAULT_TRUST, Trust
 from status_tool.errors import ConfigurationError
 from status_tool.vocabulary.names import DEFAULT_NAMESPACE, PEER_STORAGE_KEY, full_name, status_table_of
-from status_tool.vocabulary.selection import plain_path, system_of
+from status_tool.vocabulary.selection import plain_path, strip_uri, system_of
 
 STATE_NAMESPACE_KEY = "hbase.replicationtable.namespace"
 STATE_NAME_KEY = "hbase.replicationtable.name"
@@ -462,8 +462,17 @@ class Settings:
 
     @property
     def hdfs_paths(self) -> tuple[str, ...]:
-        """The configured paths to check (`status.tool.hdfs.paths`, comma-separated)."""
-        return tuple(p.strip() for p in self.site.get(HDFS_PATHS_KEY, "").split(",") if p.strip())
+        """The configured paths to check (`status.tool.hdfs.paths`, comma-separated).
+
+        Raises `ConfigurationError` for a relative one, as the rest of a name with a comma is.
+        """
+        paths = tuple(p.strip() for p in self.site.get(HDFS_PATHS_KEY, "").split(",") if p.strip())
+        for path in paths:
+            if not strip_uri(path).startswith("/"):
+                raise ConfigurationError(
+                    f"{HDFS_PATHS_KEY}: {path!r} is not an absolute HDFS path; a path with a comma goes into -f FILE"
+                )
+        return paths
 
 
 def _qops(asked: str, key: str) -> tuple[str, ...]:

@@ -12,9 +12,12 @@ from status_tool.printable import duration, few, iso
 from status_tool.published.layout import Closing
 from status_tool.published.table import Published, PublishedTable
 from status_tool.rules.peers import normal_key
+from status_tool.rules.sides import recorded_filter
 from status_tool.sources.state_table import now_ms
+from status_tool.status_file.reader import open_status
 from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.outcome import AHEAD_MS
+from status_tool.vocabulary.scope import TableFilter
 
 TRIED = 50
 """So many of the newest are tried: those that are still arriving are few, and those that refer to parts which this
@@ -57,12 +60,18 @@ def _of_one_place(files: list[Closing]) -> list[Closing]:
 
 
 def fetch_newest(
-    settings: Settings, wanted: str | None, path: Path, key: SignKey | None = None, *, with_files: bool
+    settings: Settings,
+    wanted: str | None,
+    path: Path,
+    key: SignKey | None = None,
+    *,
+    with_files: bool,
+    asked: TableFilter = TableFilter(),
 ) -> Sequence[str]:
     """Write the newest file that is here in whole to `path`; returns notices about newer ones that are not.
 
-    `with_files`: the newest with checksums of HDFS files. With a `key`, the newest that is signed with it. Raises
-    `StatusFileError` where there is none.
+    `with_files`: the newest with checksums of HDFS files. With a `key`, the newest that is signed with it. One of fewer
+    tables than `asked` only where no other is here. Raises `StatusFileError` where there is none.
     """
     table = PublishedTable(settings.thrift(), settings.status_table)
     table.require()
@@ -70,15 +79,22 @@ def fetch_newest(
     files = of_one_master(published, own_cluster_id(settings), wanted, "--published=CLUSTER")
     files = [one for one in files if not with_files or one.half != "hbase"]
     notices = [f"published status files that are not counted: {why}" for why in published.unreadable]
-    errors = list[str]()
+    errors, narrow = list[str](), list[Closing]()
     for closing in files[:TRIED]:
         try:
             table.fetch(closing, path, key)
         except StatusFileError as error:
             errors.append(str(error))
         else:
-            which = f"checking against the status file published at {iso(closing.barrier_ms)}"
-            return [*notices, *errors, f"{which}{_ahead_words(closing)}"]
+            with open_status(path) as status:
+                held = recorded_filter(status.header)
+            if with_files or held.covers(asked):
+                return [*notices, *errors, _which(closing)]
+            errors.append(f"the status file published at {iso(closing.barrier_ms)} holds only {held}")
+            narrow.append(closing)
+    if narrow:
+        table.fetch(narrow[0], path, key)
+        return [*notices, *errors, _which(narrow[0])]
     what = "status file with HDFS files" if with_files else "status file"
     # The newest file's reason alone: that one should be here.
     why = f" ({[*errors, *notices][0]})" if errors or notices else ""
@@ -86,6 +102,10 @@ def fetch_newest(
         f"no {what} of {'a master' if wanted is None else f'the master {wanted}'} that was published to this cluster "
         f"is here in whole{why}: run `status-tool publish` on the master"
     )
+
+
+def _which(closing: Closing) -> str:
+    return f"checking against the status file published at {iso(closing.barrier_ms)}{_ahead_words(closing)}"
 
 
 def _ahead_words(closing: Closing) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from status_tool.rules.descriptors import is_retention, keeps_more
+from status_tool.rules.descriptors import as_if_durable, is_retention, keeps_more
 from status_tool.rules.segments import latest
 from status_tool.vocabulary.details import fits, is_number, list_of, map_of, object_in, optional
 from status_tool.vocabulary.header import SKEW_MS
@@ -73,7 +73,7 @@ class Tenure:
     def hides(self) -> dict[str, Sequence[int]]:
         """Return how much its table keeps, without what hides no later cell: unshipped families, and durability."""
         kept = self.kept or {}
-        return {family: (*kept[family][:-1], 1) for family in kept.keys() & self.replicated}
+        return {family: as_if_durable(kept[family]) for family in kept.keys() & self.replicated}
 
     def may_hold(self, families: Iterable[str]) -> bool:
         """Return True unless nothing was written to it, then or before.

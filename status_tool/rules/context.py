@@ -484,8 +484,8 @@ def _beside(tables: tuple[TableFacts, ...], keeps_tags: bool) -> Iterator[str]:
         yield (
             f"cells with tags (a TTL, ACL or visibility label of their own) were written on the master: {named}."
             " Replication leaves tags out unless hbase.replication.rpc.codec keeps them on both sides"
-            " (KeyValueCodecWithTags, which is HBase's default), and labels need VisibilityController on both;"
-            " not every server reported it"
+            " (KeyValueCodecWithTags, which is HBase's default), and labels need VisibilityController on both, and"
+            " VisibilityReplication on the master, or they may be other ones on the slave; not every server reported it"
         )
 
 

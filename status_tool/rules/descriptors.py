@@ -19,6 +19,8 @@ _KEPT_DELETES = ("FALSE", "TTL", "TRUE")
 _TIES = "a delete and a put of one timestamp that replication applies in one batch count as deleted on the slave"
 _MARKERS = "markers of deletes that the master has compacted away stay on the slave, and hide what comes later"
 _LOSSY = ("SKIP_WAL", "ASYNC_WAL")
+_DURABLE, _MOB = 5, 6
+"""Places in what a family keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,8 @@ def compare_descriptors(master: Mapping[str, Any], slave: Mapping[str, Any], fam
 def keeps_more(before: Sequence[int], after: Sequence[int]) -> bool:
     """Return True if a family kept less before, so that cells may be gone that it would keep now.
 
-    Both are six numbers, as the trackers' `Retention` has them.
+    Or so that HBase shows references to MOB files in place of values: nothing but a MOB family resolves them. Both are
+    numbers, as the trackers' `Retention` has them.
     """
     earlier, later = (
         {
@@ -104,10 +107,18 @@ def keeps_more(before: Sequence[int], after: Sequence[int]) -> bool:
             # `is_flag` takes nothing but a bool, and tenures have a number.
             "new_version_behavior": bool(ties),
         }
-        for versions, least, ttl, deleted, ties, _ in (before, after)
+        for versions, least, ttl, deleted, ties, *_ in (before, after)
     )
-    # The last one is 0 where a crash may have lost cells.
-    return before[-1] < after[-1] or next(_kept_less("", later, earlier), None) is not None
+    was_durable, is_durable = before[_DURABLE], after[_DURABLE]
+    was_mob, is_mob = (any(kept[_MOB:]) for kept in (before, after))
+    # `_DURABLE` is 0 where a crash may have lost cells. Earlier trackers did not record `_MOB`.
+    shows_references = was_mob and not is_mob and len(after) > _MOB
+    return was_durable < is_durable or shows_references or next(_kept_less("", later, earlier), None) is not None
+
+
+def as_if_durable(kept: Sequence[int]) -> Sequence[int]:
+    """Return what a family keeps where no crash loses cells: durability hides none that come later."""
+    return (*kept[:_DURABLE], 1, *kept[_MOB:])
 
 
 def retention_of(descriptor: Mapping[str, Any]) -> dict[str, Sequence[int]]:
@@ -122,13 +133,13 @@ def retention_of(descriptor: Mapping[str, Any]) -> dict[str, Sequence[int]]:
         if None not in values:
             # `mob` is the last of `_SETTINGS`, so the values without it keep their places.
             ranks = (setting.rank(value) for setting, value in zip(_SETTINGS, values, strict=False))
-            found[name] = (*ranks, is_durable)
+            found[name] = (*ranks, is_durable, int(_SETTINGS[-1].of(family) is True))
     return found
 
 
 def is_retention(value: Any) -> bool:
-    """Return True for six numbers that `keeps_more` can compare."""
-    return list_of(is_number)(value) and len(value) == 6 and 0 <= value[3] < len(_KEPT_DELETES)
+    """Return True for numbers that `keeps_more` can compare: seven, or the first six, as earlier trackers have them."""
+    return list_of(is_number)(value) and len(value) in (_MOB, _MOB + 1) and 0 <= value[3] < len(_KEPT_DELETES)
 
 
 def _counts_ties(ours: Any, theirs: Any) -> bool:
@@ -171,7 +182,8 @@ def _known(ours: Any, theirs: Any) -> Iterator[tuple[_Setting, Any, Any]]:
 
 def _is_less(setting: _Setting, master: Any, slave: Any, theirs: Any) -> bool:
     """Return True if a difference takes cells away on the slave. MIN_VERSIONS counts only where cells expire at all."""
-    # IS_MOB decides where a large value is stored, and not whether it is.
+    # IS_MOB decides where a large value is stored, and not whether it is. A family that no longer has it is another
+    # matter (`keeps_more`).
     if setting.key == "mob":
         return False
     if setting.key in ("new_version_behavior", "keep_deleted"):

@@ -50,6 +50,9 @@ _SKIPS_ERRORS = ("hbase.hlog.split.skip.errors", "hbase.hregion.edits.replay.ski
 _KEEPS_TAGS = "WithTags"
 _LABELS = "labels"
 """Key of servers with HBase's VisibilityController. Where it is missing, a delete takes away cells of other labels."""
+_LABELS_BY_NAME = "by name"
+"""Its value with VisibilityReplication as well: without that a label is shipped as its number in the master's
+hbase:labels, and the slave takes it for the label to which it has given that number."""
 SINGLE_ENTRIES = "hbase.replicationtable.unstamped.entries"
 """Setting of a slave's tracker, which then records entries without a stamp one by one."""
 ALL_ENTRIES = "all"
@@ -106,6 +109,7 @@ def judge_settings(
         (*_notices(counted), *([loads_notice(f"on the master ({_names(drops)})")] if drops else [])),
         bool(drops),
         _keeps_tags([server for servers in counted.values() for server in servers])
+        and _ships_labels(counted[MASTER])
         and (peer_codec is None or peer_codec.endswith(_KEEPS_TAGS)),
     )
 
@@ -225,6 +229,13 @@ def _keeps_tags(servers: list[_Server]) -> bool:
     is_known = any(live for live, _ in codecs) and (True, None) not in codecs
     # A server names the codecs that it had before, too.
     return is_known and all(name.endswith(_KEEPS_TAGS) for _, codec in codecs if codec for name in codec.split(", "))
+
+
+def _ships_labels(servers: list[_Server]) -> bool:
+    """Return True if no server of the master heeds labels, or each ships them by their names."""
+    # A server names the values that it had before, too.
+    known = {value for server in servers if (value := (server.settings or {}).get(_LABELS))}
+    return known <= {_LABELS_BY_NAME}
 
 
 def _names(servers: list[_Server]) -> str:

@@ -117,7 +117,7 @@ class Question:
     @property
     def files_of_slave(self) -> ChosenFiles:
         """The slave's files in scope: those that FILE leaves out, or FILE2 has beside its paths, are no extra ones."""
-        roots, scope = tuple(self.master.hdfs_paths), self.scope
+        roots, scope = self.files.roots, self.scope
         # A live slave lists these paths alone. With --map-path its names are others than FILE's.
         beside = self.files.within or (roots if scope.offline else ())
         known = () if scope.path_map.pairs else self.slave.hdfs_left_out

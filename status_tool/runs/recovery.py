@@ -325,14 +325,18 @@ class _Search:
         return min(number for number, one in self.done.items() if one.outcome is not None)
 
     def point(self, table: str | None = None) -> tuple[Judgement | None, str | None]:
-        """Return the newest complete file that was judged, and what the next newer one that was judged lacks."""
+        """Return the newest complete file that was judged, and what the next newer one that was judged lacks.
+
+        Without a complete one of the whole, what the newest usable one lacks: older ones may be refused by now.
+        """
         holding, families = None, () if table is None else self.tables()[table]
         for _, one in sorted(self.done.items()):
             judged = one.judged if table is None else one.judged_of(table, families)
             if judged is Judged.COMPLETE:
                 return one, holding
             holding = one.holding(table, families)
-        return None, holding
+        is_whole = table is None and self.has_usable()
+        return None, self.done[self.newest_usable()].holding() if is_whole else holding
 
 
 def _look(

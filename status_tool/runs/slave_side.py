@@ -75,7 +75,8 @@ def slave_request(side: MasterSide, check: Check) -> Request:
     """Return what to gather from the slave for a check against `side`."""
     master = side.header
     hdfs = check.scope.check_hdfs and master.half in ("both", "hdfs")
-    narrowed = narrowed_roots(master, check.hdfs_paths)
+    known = master.hdfs_paths or (_legacy_roots(side.file) if hdfs else ())
+    narrowed = narrowed_roots(dataclasses.replace(master, hdfs_paths=known), check.hdfs_paths)
     return Request(
         side=SLAVE,
         wait_s=max(LEAST_SETTLE_S, min(check.wait_s, 60.0)),
@@ -83,9 +84,7 @@ def slave_request(side: MasterSide, check: Check) -> Request:
         hbase=check.scope.check_hbase and master.half in ("both", "hbase"),
         hdfs=hdfs,
         witnessed=_witnessed(side) if master.witnesses else None,
-        hdfs_paths=check.scope.path_map.slave_roots(
-            narrowed or master.hdfs_paths or (_legacy_roots(side.file) if hdfs else ())
-        ),
+        hdfs_paths=check.scope.path_map.slave_roots(narrowed or known),
         files=dataclasses.replace(
             check.files,
             # With --map-path names differ on the slave: --exclude refers to the master's and applies when comparing.

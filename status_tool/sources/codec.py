@@ -18,7 +18,7 @@ import pyarrow as pa
 from status_tool.clients.thrift import Cells
 from status_tool.rules.content import NONE, Life, Tenure, life_of, parse_tenure
 from status_tool.rules.custody import Place, Places
-from status_tool.rules.descriptors import keeps_more
+from status_tool.rules.descriptors import as_if_durable, keeps_more
 from status_tool.rules.segments import Segment, latest, merged
 from status_tool.rules.settled import with_proofs
 from status_tool.vocabulary.header import SKEW_MS
@@ -478,7 +478,7 @@ def _forgot_ms(life: Life, families: frozenset[str], kept: Mapping[str, Sequence
     if life.last is None:
         return None
     hid = life.last.hides
-    raised = any(keeps_more(hid[one], (*kept[one][:-1], 1)) for one in hid.keys() & kept.keys() & families)
+    raised = any(keeps_more(hid[one], as_if_durable(kept[one])) for one in hid.keys() & kept.keys() & families)
     return life.last.until_ms if raised and life.last.may_hold(hid) else None
 
 

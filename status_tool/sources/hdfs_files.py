@@ -24,6 +24,7 @@ from status_tool.clients.hdfscli import Refused
 from status_tool.clients.walk import Page, Walk
 from status_tool.clients.webhdfs import RANGE_BYTES, HdfsEndpoint, Load, webhdfs
 from status_tool.errors import ConnectionFailed
+from status_tool.printable import safe
 from status_tool.sources import codec, crc
 from status_tool.sources.interface import Source
 from status_tool.sources.journal import Journal, opened
@@ -45,6 +46,8 @@ LOOK_PAGES = 64
 NO_POOL = "-"
 """Stands for the block pool of a tree without files."""
 GROUPS = 512
+_SHOWN = 150
+"""Of a long path, so that the reason why it cannot be listed is shown, too."""
 _HEADER = 12  # bytesPerCRC and crcPerBlock
 _MD5_BYTES, _CRC_BYTES = 16, 4
 _NO_CHECKSUM = "NullPointerException"
@@ -222,7 +225,7 @@ class HdfsSource(Source):
             split.refuse(page)  # It may be listed by then, with folders that nobody has seen.
             return []
         if refusal is not None and not refusal.is_absent:
-            raise Refused(refusal.name, f"{page.spot.folder} cannot be listed: {refusal}")
+            raise Refused(refusal.name, f"{safe(page.spot.folder, _SHOWN)} cannot be listed: {refusal}")
         if refusal is not None:
             return []  # Absent here: the other side's files below it count as missing.
         # Only files count: parts are to have about as many checksums each.
@@ -274,7 +277,7 @@ class HdfsSource(Source):
         if refusal.is_absent and (not self.tolerant or was_empty):
             return
         if not self.tolerant:
-            raise Refused(refusal.name, f"{folder} cannot be listed: {refusal}") from None
+            raise Refused(refusal.name, f"{safe(folder, _SHOWN)} cannot be listed: {refusal}") from None
         why = "deleted or renamed while the tree was listed" if refusal.is_absent else str(refusal)
         yield {"kind": "file", "path": folder, "state": FileState.UNREADABLE, "detail": f"folder: {why}"}
 

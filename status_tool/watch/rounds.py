@@ -65,8 +65,8 @@ def _one(check: Callable[[], Outcome], recover: Callable[[], None], *, is_first:
     except Exception as unexpected:
         error = f"{type(unexpected).__name__}: {unexpected}"
         recover()
-    # Messages of Java and Spark have many lines; a round is one.
-    return CheckRound(started_ms, time.monotonic() - began, outcome, " ".join(error.split()))
+    # Messages of Java and Spark have many lines; a round is one. The history takes no name that is not UTF-8.
+    return CheckRound(started_ms, time.monotonic() - began, outcome, safe(" ".join(error.split())))
 
 
 def line_of(done: CheckRound, history: History) -> str:

@@ -26,7 +26,7 @@ from status_tool.clients.hdfs_native import NativeHdfs, RpcEndpoint, native_hdfs
 from status_tool.clients.sitefiles import load_site
 from status_tool.clients.webhdfs import HdfsEndpoint, Load, RateLimit, WebHdfs, webhdfs
 from status_tool.explain.advice import FILESYSTEM_PLACEHOLDER, SLAVE_FILESYSTEM_PLACEHOLDER
-from status_tool.sources.crc import Layout
+from status_tool.sources.crc import Layout, crc32c
 from status_tool.sources.hdfs_files import LARGE_FILES, HdfsSource, content_crc, pool_of
 from status_tool.sources.local import LocalSource
 from status_tool.sources.state_table import now_ms
@@ -164,6 +164,22 @@ def test_files_that_concat_has_joined(
         assert (settled.exit_code, settled.json["hdfs"]["files"]["match"]) == (0, 2), settled
     slave.admin.hdfs_put("/joined/early", content[:-1] + b"?", bytes_per_checksum=512, **layout)
     assert "content differs" in details(check.verify("--deep"))["/joined/early"]
+
+
+@pytest.mark.usefixtures("warm_spark")
+@pytest.mark.parametrize("client", ["webhdfs", "native"])
+def test_contents_that_end_with_their_own_crc(hdfs: tuple[Cluster, Cluster], tmp_path: Path, client: str) -> None:
+    """As Zarr's chunks do: CRC32C is the same for all of them. `--deep` took such files for equal."""
+    layout: dict[str, Any] = {"block_size": BLOCK, "bytes_per_checksum": 512, "checksum_type": "CRC32C"}
+    for cluster, letter in zip(hdfs, (b"A", b"B"), strict=True):
+        for size in (16, 5_000):
+            content = letter * size
+            chunk = content + crc32c(content).to_bytes(4, "little")
+            cluster.admin.hdfs_put(f"/framed/{size}", chunk, **layout)
+    check = Check(hdfs, tmp_path, "/framed")
+    check.write("--deep", "--hdfs-client", client)
+    result = check.verify("--deep=all", "--hdfs-client", client)
+    assert (result.exit_code, kinds(result)) == (1, {"/framed/16": "mismatch", "/framed/5000": "mismatch"}), result
 
 
 def test_crc_is_hadoops_composite_crc(hdfs: tuple[Cluster, Cluster], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,3 +140,10 @@ def test_a_number_that_is_none() -> None:
     """Said with its key."""
     with pytest.raises(ConfigurationError, match=r"hbase\.zookeeper\.property\.clientPort"):
         settings(hbase_zookeeper_quorum="z", hbase_zookeeper_property_clientPort="many").zookeeper()
+
+
+def test_a_configured_path_with_a_comma_is_refused() -> None:
+    """Its parts were paths of their own, the rest one of the root folder, and what was meant was not checked."""
+    assert Settings(SiteConfig({"status.tool.hdfs.paths": " /a ,\n hdfs://nn/b"})).hdfs_paths == ("/a", "hdfs://nn/b")
+    with pytest.raises(ConfigurationError, match="'b' is not an absolute HDFS path"):
+        _ = Settings(SiteConfig({"status.tool.hdfs.paths": "/data/a,b"})).hdfs_paths

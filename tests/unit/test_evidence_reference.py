@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import uuid
+import zlib
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import google_crc32c
 import pytest
 
 from status_tool.explain.advice import SYNC_DELETES
@@ -534,6 +538,21 @@ def test_the_originals_timestamps() -> None:
 
 FILE = {"kind": "file", "path": "/d/x", "length": 5, "algorithm": "MD5", "checksum": "ab"}
 CRC = {"crc32c": "11"}
+
+
+@pytest.mark.parametrize("polynomial", [google_crc32c.value, zlib.crc32])
+@pytest.mark.parametrize("is_composite", [True, False])
+def test_what_ends_with_its_own_crc_has_one_checksum_whatever_it_holds(
+    polynomial: Callable[[bytes], int], is_composite: bool
+) -> None:
+    """As Zarr's chunks do: DistCp skips one that was written anew, and both checksums are the same."""
+    whole = b"a chunk"
+    crc = polynomial(whole + polynomial(whole).to_bytes(4, "little")).to_bytes(4, "big")
+    checksum = crc.hex() if is_composite else hashlib.md5(hashlib.md5(crc).digest()).hexdigest()
+    row = {**FILE, "checksum": checksum}
+    problem = only(check([row], [row], HDFS))
+    assert (problem.code, "its own CRC" in (problem.detail or "")) == ("no-checksum", True)
+    assert check([{**row, "crc32c": "ab" * 8}], [{**row, "crc32c": "ab" * 8}], HDFS).exit_code == 0
 
 
 @pytest.mark.parametrize(

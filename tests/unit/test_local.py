@@ -317,6 +317,21 @@ def test_the_slaves_roots_for_a_file_of_the_original(
     assert all(any(holds(root, path) for root in asked.hdfs_paths) for path in paths)
 
 
+@pytest.mark.parametrize(("path", "left_out"), [("/d", {"/d/.Trash/f"}), ("/*", {"/tmp/left", "/d/.Trash/f"})])
+def test_a_narrower_check_asks_for_what_a_listing_leaves_out_of_the_originals_files(
+    tmp_path: Path, path: str, left_out: set[str]
+) -> None:
+    """It names no roots, and has what is temporary: with `-f` all of that was missing on a slave that has it."""
+    file = tmp_path / "f.json"
+    files = dict.fromkeys(["/tmp/left", "/d/.Trash/f", "/d/x"], "MD5:00ff")
+    file.write_text(json.dumps({"shutdownTime": 5, "hdfsState": files}))
+    with open_status(file) as status:
+        check = Check(file, Scope(check_hbase=False), hdfs_paths=(path,))
+        asked = slave_request(MasterSide(status, status.header), check)
+    assert asked.hdfs_paths[0] == path
+    assert left_out <= set(asked.hdfs_paths)
+
+
 def test_the_path_of_hbases_root_is_an_ordinary_one_on_a_disk(tmp_path: Path) -> None:
     """HBase's root is in HDFS: nobody would ask for what lies under the same path here."""
     (tmp_path / "hbase").mkdir()

@@ -285,7 +285,7 @@ def test_the_newest_published_file_is_fetched(
     """Of the master that is named, with files where only they are checked."""
     calls: list[tuple[str | None, bool]] = []
 
-    def fetch(_settings: Any, cluster: str | None, _path: Path, _key: Any, *, with_files: bool) -> list[str]:
+    def fetch(_settings: Any, cluster: str | None, _path: Path, _key: Any, *, with_files: bool, **_: Any) -> list[str]:
         calls.append((cluster, with_files))
         raise ConfigurationError("here")
 

@@ -37,6 +37,7 @@ from status_tool.status_file.signature import SignKey
 from status_tool.status_file.writer import StatusWriter, parts_of
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.schema import STATUS_SCHEMA
+from status_tool.vocabulary.scope import TableFilter
 
 CLUSTER = "11111111-0000-0000-0000-000000000000"
 PART = FilePart.of(b"x")
@@ -405,6 +406,27 @@ def test_a_publisher_with_a_clock_ahead_hides_nothing(published: PublishedTable,
         del hbase.stored[closing.key]
     told = fetch_newest(SITE, None, tmp_path / "copy", with_files=False)[-1]
     assert "AHEAD of this host's clock: set right the clock of the host that runs `publish`" in told
+
+
+@pytest.mark.usefixtures("fetching")
+@pytest.mark.parametrize(("tables", "cut"), [((), 1), (("u",), 1), (("t",), 2)])
+def test_a_file_of_fewer_tables_does_not_stand_for_one_of_those_that_are_asked(
+    published: PublishedTable, tmp_path: Path, tables: tuple[str, ...], cut: int
+) -> None:
+    """A second publisher may be of some tables; without any other file its is taken, and the verdict has a limit."""
+    asked = TableFilter.of(tables, ())
+    whole, some = (replace(HEADER, barrier_issued_ms=moment, cut_ms=moment) for moment in (1, 2))
+    put_file(published, status(tmp_path / "some", replace(some, tables=("t",))), 1, SentParts(), number=2)
+    fetch_newest(SITE, None, tmp_path / "copy", with_files=False, asked=asked)
+    assert read_header(tmp_path / "copy").cut_ms == 2
+    put_file(published, status(tmp_path / "whole", whole), 1, SentParts(), number=1)
+    told = fetch_newest(SITE, None, tmp_path / "copy", with_files=False, asked=asked)
+    assert (read_header(tmp_path / "copy").cut_ms, "holds only t" in told[0]) == (cut, cut == 1)
+
+
+def read_header(path: Path) -> Header:
+    with open_status(path) as read:
+        return read.header
 
 
 def test_what_this_cluster_published_itself_proves_nothing_here() -> None:

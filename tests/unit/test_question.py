@@ -196,6 +196,17 @@ def test_what_file_says_nothing_of_is_not_extra(offline: bool, moved: str, path:
     assert (ChoosingFiles(replace(found, path_map=PathMap())).path_of(path) is not None) is is_asked
 
 
+@pytest.mark.parametrize("offline", [False, True])
+@pytest.mark.parametrize("roots", [(), ("/data",)])
+def test_a_path_of_f_that_exclude_matches_is_compared_on_both_sides(roots: tuple[str, ...], offline: bool) -> None:
+    """The original's FILE names no roots: the slave's files alone were left out, and all of FILE's were missing."""
+    header, scope = replace(MASTER, hdfs_paths=roots), Scope(check_hbase=False, offline=offline)
+    found = question(facts(header=header), scope, hdfs_paths=("/data/logs",), excluded=("logs",))
+    for choosing in map(ChoosingFiles, (found.files, found.files_of_slave)):
+        assert choosing.path_of("/data/logs/x") is not None
+        assert choosing.path_of("/data/logs/y/logs") is None
+
+
 @pytest.mark.parametrize(
     ("pool", "left_out", "is_refused"),
     [("file:", (), False), ("BP-1", ("/tmp", "/copy"), False), ("BP-1", ("/tmp",), True), ("", (), True)],

@@ -224,6 +224,18 @@ def test_files_that_cannot_be_used_hide_no_other() -> None:
     assert answer.held_back_by == "0 was altered"
 
 
+def test_without_a_point_it_is_told_what_the_newest_file_lacks() -> None:
+    """Older ones may be refused by now, as they need what was pruned."""
+
+    def judge(one: Closing) -> Judgement:
+        number = int(one.name)
+        return Judgement(one, error="too old") if number else judgement(one, L, group("t"), tables=("t",))
+
+    answer = answered(3, judge)
+    assert answer.held_back_by is not None
+    assert (answer.point_ms, "too old" in answer.held_back_by) == (None, False)
+
+
 def test_a_newer_file_that_turns_out_to_be_usable_may_lack_a_table() -> None:
     """The search for a table's point is the first to judge it."""
 

@@ -638,7 +638,7 @@ def test_a_region_of_a_slave_that_is_open_with_a_descriptor_that_keeps_less(
     """`alter` without reopening: until it is opened anew it drops what the descriptor promises to keep."""
     family = {"versions": 3, "min_versions": 0, "ttl": 2**31 - 1, "keep_deleted": "FALSE"}
     detail = {"families": {"f": {**family, "new_version_behavior": False, "mob": False}}, "durability": "USE_DEFAULT"}
-    assert retention_of(detail) == {"f": (3, 0, 2**31 - 1, 0, 0, 1)}
+    assert retention_of(detail) == {"f": (3, 0, 2**31 - 1, 0, 0, 1, 0)}
     found = contents(held_by(tenure("f", closed, kept)), keeping=codec.Keeping({"t": retention_of(detail)}, 1_000))
     assert [(row["state"], row["write_ms"]) for row in found] == [("changed", 1_000)] * changed
 

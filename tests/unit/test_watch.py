@@ -168,6 +168,14 @@ def test_a_round_that_fails_does_not_end_the_watch() -> None:
     assert checks.recovered == 1
 
 
+def test_an_error_about_a_name_that_is_no_utf_8_does_not_end_it() -> None:
+    """SQLite, which keeps the history, refuses such text."""
+    (done,) = rounds(Checks(ConfigurationError("cannot read --from /d\udcff")), Rhythm(0.0, 1), lambda: None)
+    history = History()
+    history.add(done)
+    assert (done.error, history.errors_in_a_row()) == ("cannot read --from /d\\udcff", 1)
+
+
 def test_what_the_command_line_got_wrong_ends_it_at_once() -> None:
     """It would be wrong in each round."""
     with pytest.raises(UsageError):

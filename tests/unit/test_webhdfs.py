@@ -866,6 +866,15 @@ def test_an_interruption_once_file_is_there_does_not_deny_it(
     assert "nothing was written" in capsys.readouterr().err
 
 
+def test_a_long_path_hides_no_reason(fake: FakeHdfs) -> None:
+    """An error is one line of bounded length."""
+    folder = f"/data/{'x' * 400}"
+    fake.files, fake.refused = {f"{folder}/f": b"x"}, {folder}
+    with pytest.raises(ConnectionFailed) as raised:
+        rows(source(fake, tolerant=False))
+    assert "xx… cannot be listed: Permission denied" in str(raised.value)[:300]
+
+
 def test_a_run_that_fails_says_what_it_keeps(
     fake: FakeHdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,9 +11,10 @@ import org.apache.hbase.thirdparty.com.google.gson.JsonArray;
 import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 
 /**
- * What a table keeps of the cells that are written to it, by family, as six numbers: VERSIONS, MIN_VERSIONS, TTL in
- * seconds, KEEP_DELETED_CELLS (0 FALSE, 1 TTL, 2 TRUE), NEW_VERSION_BEHAVIOR (0 or 1), and 0 if a crash may lose cells
- * (SKIP_WAL, ASYNC_WAL). The region's own descriptor counts, which is the one that it was opened with.
+ * What a table keeps of the cells that are written to it, by family, as seven numbers: VERSIONS, MIN_VERSIONS, TTL in
+ * seconds, KEEP_DELETED_CELLS (0 FALSE, 1 TTL, 2 TRUE), NEW_VERSION_BEHAVIOR (0 or 1), 0 if a crash may lose cells
+ * (SKIP_WAL, ASYNC_WAL), and IS_MOB (0 or 1), without which HBase shows references to MOB files in place of values. The
+ * region's own descriptor counts, which is the one that it was opened with.
  */
 final class Retention {
   private static final Map<KeepDeletedCells, Integer> KEPT_DELETES =
@@ -41,6 +42,7 @@ final class Retention {
       numbers.add(KEPT_DELETES.get(family.getKeepDeletedCells()));
       numbers.add(family.isNewVersionBehavior() ? 1 : 0);
       numbers.add(isDurable(table) ? 1 : 0);
+      numbers.add(family.isMobEnabled() ? 1 : 0);
       families.add(family.getNameAsString(), numbers);
     }
     return families;

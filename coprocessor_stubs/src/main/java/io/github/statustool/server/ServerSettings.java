@@ -20,6 +20,7 @@ import org.apache.hadoop.hbase.regionserver.StoreEngine;
 import org.apache.hadoop.hbase.replication.regionserver.HBaseInterClusterReplicationEndpoint;
 import org.apache.hadoop.hbase.replication.regionserver.WALEntrySinkFilter;
 import org.apache.hadoop.hbase.security.visibility.VisibilityController;
+import org.apache.hadoop.hbase.security.visibility.VisibilityReplication;
 import org.apache.hadoop.hbase.wal.RegionGroupingProvider;
 import org.apache.hadoop.hbase.wal.WALFactory;
 import org.apache.hadoop.hbase.wal.WALSplitter;
@@ -40,6 +41,11 @@ public final class ServerSettings {
   private static final String PEERS_IN_ZOOKEEPER = "zookeeper";
   /** No setting, but a class of HBase's: a delete with a label takes away cells of other labels where it does not run. */
   private static final String LABELS = "labels";
+  /**
+   * The value where HBase ships a label as its name, and not as its number in this cluster's hbase:labels, which another
+   * cluster has given to another label if it got them in another order.
+   */
+  private static final String LABELS_BY_NAME = "by name";
   private static final String CODEC = HConstants.REPLICATION_CODEC_CONF_KEY;
   /** A literal in HBase's {@code ReplicationSourceFactory}. */
   private static final String SOURCE = "replication.replicationsource.implementation";
@@ -97,7 +103,7 @@ public final class ServerSettings {
       addPeerStorage(json);
       COPROCESSORS.forEach(key -> add(json, key, others(key, HBaseCoprocessors::isHarmless)));
       CLASSES.forEach(key -> add(json, key, others(key, type -> type.startsWith(HBASE_PACKAGE))));
-      add(json, LABELS, hasLabels() ? List.of("true") : List.of());
+      add(json, LABELS, labels());
       // HBase's own too: it determines whether replication keeps tags.
       add(json, CODEC, conf.getTrimmedStringCollection(CODEC));
     } catch (RuntimeException e) {
@@ -130,9 +136,16 @@ public final class ServerSettings {
     }
   }
 
-  private boolean hasLabels() {
-    return conf.getTrimmedStringCollection(CoprocessorHost.REGION_COPROCESSOR_CONF_KEY).stream()
-        .anyMatch(name -> name.startsWith(VisibilityController.class.getName()));
+  private List<String> labels() {
+    if (!has(CoprocessorHost.REGION_COPROCESSOR_CONF_KEY, VisibilityController.class)) {
+      return List.of();
+    }
+    boolean isByName = has(CoprocessorHost.REGIONSERVER_COPROCESSOR_CONF_KEY, VisibilityReplication.class);
+    return List.of(isByName ? LABELS_BY_NAME : "true");
+  }
+
+  private boolean has(String key, Class<?> coprocessor) {
+    return conf.getTrimmedStringCollection(key).stream().anyMatch(name -> name.startsWith(coprocessor.getName()));
   }
 
   /** Returns a provider of write-ahead logs if it is none of HBase's, which have names without a dot, too. */

@@ -458,7 +458,7 @@ class ContentLedgerTest {
     assertEquals(1, here.content.urgent().size());
     look(here, 10, 1);
     here.write();
-    assertEquals("{\"g\":[3,0,2147483647,0,0,1]}", only().kept);
+    assertEquals("{\"g\":[3,0,2147483647,0,0,1,0]}", only().kept);
     assertTrue(here.content.urgent().isEmpty());
   }
 

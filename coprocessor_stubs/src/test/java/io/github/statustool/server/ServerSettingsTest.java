@@ -181,6 +181,15 @@ class ServerSettingsTest {
   }
 
   @Test
+  void labelsThatAreShippedByNameAreTold() {
+    conf.set("hbase.coprocessor.region.classes",
+        "org.apache.hadoop.hbase.security.visibility.VisibilityController");
+    conf.set("hbase.coprocessor.regionserver.classes",
+        "org.apache.hadoop.hbase.security.visibility.VisibilityReplication");
+    assertEquals("{\"labels\":\"by name\"," + CODEC, json());
+  }
+
+  @Test
   void aConfigurationThatCannotBeReadIsToldAndFailsNothing() {
     conf.set("hbase.replication.rpc.codec", "${hbase.a}");
     conf.set("hbase.a", "${hbase.b}x");
