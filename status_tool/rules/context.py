@@ -24,6 +24,7 @@ from status_tool.rules.origins import (
     judge_origins,
     origin_name,
     read_by_ms,
+    repeated_times,
     slave_doubts,
     slave_flushed_ms,
 )
@@ -297,6 +298,7 @@ def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], 
     peers = [] if is_elsewhere else [parse_peer(row.get("detail")) for row in theirs["peer"]]
     read_ms = read_by_ms(ours["server"], bare.master.barrier_issued_ms)
     question = _question(bare, theirs["fact"], peers, past, read_ms, drops_loads=settings.drops_loads)
+    question = replace(question, slave_again=repeated_times(theirs["server"]))
     judged = judge_tables(ours["table"], theirs["table"], ages, question)
     tables = tuple(proven(table) if table.table in equal else table for table in judged)
     found = (

@@ -70,6 +70,30 @@ def judge_origins(
     return tuple(sorted(origins, key=lambda origin: (origin.name, origin.id or 0)))
 
 
+@dataclass(frozen=True, slots=True)
+class ShownTwice:
+    """Times that clocks of a cluster's servers have shown twice, because they were set back."""
+
+    from_ms: int
+    until_ms: int
+
+    def has(self, moment_ms: int | None) -> bool:
+        """Return True if what bears this time may have come after something of a later time."""
+        return moment_ms is not None and self.from_ms <= moment_ms <= self.until_ms
+
+
+def repeated_times(rows: Iterable[Row]) -> ShownTwice | None:
+    """Return what `server` rows tell of clocks that were set back; None if none was.
+
+    If nobody knows how far back, it may have been to any time. A row that cannot be parsed is a doubt by itself.
+    """
+    told = [health for row in rows if (health := _health(row)) and health.get("clock_back_ms")]
+    if not told:
+        return None
+    lows = [health.get("clock_low_ms") or 0 for health in told]
+    return ShownTwice(min(lows), max(health["clock_back_ms"] for health in told))
+
+
 def slave_flushed_ms(rows: Iterable[Row]) -> int | None:
     """Return up to when all that the slave's servers (`r` or unknown role) had recorded is in the state table: the
     first of them read this run's barrier then, and each flushed after that. None: a live one has not echoed it.

@@ -14,6 +14,7 @@ from status_tool.rules import witnessed
 from status_tool.rules.custody import Unattended, custody_findings
 from status_tool.rules.descriptors import Compared, compare_descriptors
 from status_tool.rules.kept_proofs import BY_WORD, MARGIN_MS, NOTHING_SEEN, KeptBaseline, Seen
+from status_tool.rules.origins import ShownTwice, repeated_times
 from status_tool.rules.peers import PeerFacts, family_filter, own_shipping
 from status_tool.rules.pruning import unproven_ms
 from status_tool.rules.segments import earliest, is_later, latest
@@ -180,6 +181,8 @@ class TableQuestion:
     """True if the trackers have recorded the descriptor of some table in scope."""
     slave_peers: Sequence[PeerFacts] = ()
     """Peers to which the slave ships."""
+    slave_again: ShownTwice | None = None
+    """Times that clocks of the slave have shown twice."""
 
     def is_passed_on(self, table: str, family: str, from_ms: int | None) -> bool:
         """Return True if a peer of the slave ships, or will once it is enabled, what a family has got since a time.
@@ -372,6 +375,15 @@ class _Table:
         return replace(before, back_ms=None) if self.is_pruned else before
 
     @property
+    def expected(self) -> Seen:
+        """The events of the slave that are no doubt: those of before the first entry, or that its voucher knows."""
+        holding, again = self.holding, self.question.slave_again
+        # Clocks that have passed all that they had shown hide nothing that comes then.
+        if holding is not None and again is not None and holding.until_ms > again.until_ms:
+            return holding.seen
+        return self.here.in_order(self.before_arrival(self.seen) if holding is None else holding.seen, again)
+
+    @property
     def relayed_ms(self) -> int | None:
         """Time of the first entries that had passed the slave: the master has them, and does not ship them back."""
         first: Mapping[str, int] = (self.descriptor or {}).get("first_written_by") or {}
@@ -408,7 +420,7 @@ def _facts(table: _Table) -> TableFacts:
 def _compared_facts(table: _Table, facts: TableFacts) -> TableFacts:
     """Return the facts with what a comparison of both sides adds."""
     now, holding = table.seen, table.holding
-    expected = table.before_arrival(now) if holding is None else holding.seen
+    expected = table.expected
     compared = _compared(table)
     findings = tuple(_findings(table, compared, now, expected))
     is_accepted = table.name in table.question.accepted_drift
@@ -617,6 +629,21 @@ class _SlaveTable:
             covered_ms=now.covered_ms if self.arrived_ms is None else _until(now.covered_ms, bound_ms),
         )
 
+    def in_order(self, expected: Seen, again: ShownTwice | None) -> Seen:
+        """Return what is expected without events of times that clocks of the slave have shown twice.
+
+        By these times they came before the first entry, or before what vouches for the table; they may have come later,
+        or hide what has. A table's one birth is in order: what arrived in it came after that.
+        """
+        if again is None:
+            return expected
+        moments = ("born_ms", "changed_ms", "back_ms", "written_ms", "deleted_ms", "own_ms", "covered_ms")
+        doubtful = {name for name in moments if again.has(getattr(expected, name))}
+        if self.first_born_ms is not None and self.first_born_ms == self.born_ms == expected.born_ms:
+            doubtful.discard("born_ms")
+        dropped = {family: moment for family, moment in expected.dropped_ms.items() if not again.has(moment)}
+        return replace(expected, dropped_ms=dropped, **dict.fromkeys(doubtful))
+
 
 def own_writes_ms(events: Mapping[str, Any], slave_id: str) -> int:
     """Return when clients of the slave itself last wrote to its table, by the table's events; 0: never."""
@@ -691,16 +718,18 @@ def _own_writes(table: _Table, now: Seen, expected: Seen) -> int | None:
 def taken_away(slave: Header, rows: Iterable[Row]) -> dict[str, Finding | None]:
     """Return by table of a slave what may have taken away what had arrived, whoever sent it; None: nothing is known to.
 
-    `rows` are its `table` and `fact` rows. A table that is not there has no entry.
+    `rows` are its `table`, `fact` and `server` rows. A table that is not there has no entry.
     """
     rows = list(rows)
+    again = repeated_times(row for row in rows if row["kind"] == "server")
     changed = newest_changes(row for row in rows if row["kind"] == "fact")
     found: dict[str, Finding | None] = {}
     for row in rows:
         if row["kind"] == "table" and row["table"] is not None:
             here, table = _SlaveTable.of(row.get("detail")), row["table"]
             now = Seen(here.born_ms, here.dropped_ms, changed.get(table), slave.state_back_ms)
-            moments = _moments_of_loss(now, here.before_arrival(now, None), now.dropped_ms)
+            expected = here.in_order(here.before_arrival(now, None), again)
+            moments = _moments_of_loss(now, expected, now.dropped_ms)
             lost = (Finding(code, table=table, written_to_ms=moment) for code, moment in moments.items() if moment)
             found[table] = next(lost, None)
     return found

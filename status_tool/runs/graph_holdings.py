@@ -152,7 +152,7 @@ def _doubts(slave: StatusFile) -> dict[str, str | None]:
 
     Records of what has arrived outlive a table that was emptied or dropped.
     """
-    found = taken_away(slave.header, [*slave.rows_of("table"), *slave.rows_of("fact")])
+    found = taken_away(slave.header, slave.rows_of("table", "fact", "server"))
     return {table: None if one is None else _words(one) for table, one in found.items()}
 
 

@@ -17,7 +17,7 @@ from status_tool.explain.advice import SYNC_DELETES
 from status_tool.rules.peers import FamilyFilter, family_filter
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.settled import OlderProof
-from status_tool.rules.tables import newest_changes
+from status_tool.rules.tables import newest_changes, taken_away
 from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import HBaseOutcome, Outcome, Problem
@@ -1296,6 +1296,51 @@ def test_what_follows_a_proof_ends_it_whatever_the_clocks_show(behind_ms: int) -
     change = {"kind": "fact", "table": "ns:t", "region": "x", "state": "changed", "write_ms": moment}
     assert only(check(ours, [*proven(at_ms=at_ms), change])).code == "slave-changed"
     assert check(ours, [*proven(at_ms=at_ms, changed_ms=moment), change]).verdict is Verdict.COMPLETE
+
+
+CHANGED = {"kind": "fact", "table": "ns:t", "region": "x", "state": "changed", "write_ms": 4_000}
+
+
+@pytest.mark.parametrize(
+    ("events", "more", "code"),
+    [
+        ({"born_ms": 4_000, "first_born_ms": 1_000}, [], "emptied"),
+        ({"born_ms": 4_500, "first_born_ms": 4_000}, [], "emptied"),  # the later birth is of before
+        ({"born_ms": 4_000, "first_born_ms": 4_000}, [], None),
+        ({"dropped_ms": {"f": 4_000}}, [], "emptied"),
+        ({}, [CHANGED], "slave-changed"),
+    ],
+)
+def test_what_clocks_of_the_slave_show_twice_may_have_come_after_the_first_entry(
+    events: Row, more: list[Row], code: str | None
+) -> None:
+    """They were set back past it: what happens until they have passed it again looks as if it had come before."""
+    slave = described(THEIRS, arrived_ms=50_000, **events)
+    assert check(theirs=[*slave, *more]).verdict is Verdict.COMPLETE
+
+    def set_back(low_ms: int, back_ms: int) -> Outcome:
+        health = json.dumps({"clock_low_ms": low_ms, "clock_back_ms": back_ms})
+        return check(theirs=[*changed(slave, "server", detail=health), *more])
+
+    assert {problem.code for problem in set_back(3_000, 60_000).problems} == ({code} if code else set())
+    assert set_back(5_000, 60_000).verdict is Verdict.COMPLETE, "it came before the clocks' lowest time since"
+
+
+def test_a_cluster_of_several_loses_what_its_clocks_show_twice_whoever_sent_it() -> None:
+    """As `paths` asks."""
+    for low_ms, code in ((3_000, "slave-changed"), (5_000, None)):
+        health = json.dumps({"clock_low_ms": low_ms, "clock_back_ms": 60_000})
+        found = taken_away(SLAVE, [*changed(described(THEIRS, arrived_ms=50_000), "server", detail=health), CHANGED])
+        one = found["ns:t"]
+        assert (None if one is None else one.code) == code
+
+
+def test_what_clocks_of_the_slave_show_twice_hides_what_comes_after_a_proof() -> None:
+    """The value that the proof has seen stays the newest until the clocks have passed it again."""
+    for until_ms, back_ms, verdict in ((25_000, 26_000, Verdict.UNVERIFIABLE), (25_000, 24_000, Verdict.COMPLETE)):
+        slave = proven(until_ms, events={"arrived_ms": 5, "born_ms": 20_000, "first_born_ms": 6}, born_ms=20_000)
+        health = json.dumps({"clock_low_ms": 10_000, "clock_back_ms": back_ms})
+        assert check(OLD_REGION, changed(slave, "server", detail=health)).verdict is verdict
 
 
 def test_a_server_that_nobody_knows_keeps_a_run_from_being_complete() -> None:
