@@ -116,7 +116,7 @@ def prunable_segments(
         yield from (one for one in others if _is_left(one, heads, over))
 
 
-def doubtful_ends(tails: Mapping[OfRegion, int], *known: Collection[OfRegion]) -> set[OfRegion]:
+def doubtful_ends(tails: Mapping[OfRegion, int], *known: Collection[tuple[str, int]]) -> set[OfRegion]:
     """Return the crashed servers, by region, of whose last entry nobody knows where it has gone.
 
     `tails` has the sequence id of that entry, as it was replayed. `known` has the ids that are known of each region,

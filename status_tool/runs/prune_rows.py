@@ -329,7 +329,7 @@ def _target(file: StatusFile, peers: tuple[PeerFacts, ...], digit: str, seen: se
     return Target(file.header.cluster_id, peers, segments)
 
 
-def _known_there(heads: Iterable[NewRow], targets: Iterable[Target]) -> Iterator[set[OfRegion]]:
+def _known_there(heads: Iterable[NewRow], targets: Iterable[Target]) -> Iterator[set[tuple[str, int]]]:
     """Yield for each slave of a peer the sequence ids that are known of each region."""
     written = {(head["region"], head["seq"]) for head in heads}
     for target in targets:
