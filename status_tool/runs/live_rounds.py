@@ -250,14 +250,16 @@ class LiveRounds:
         return proofs.and_also(self._disproved(sides, outcome, dataclasses.replace(repeated, unequal=tuple(left))))
 
     def _disproved(self, sides: Both, outcome: Outcome, repeated: Repeated) -> RowProofs:
-        if not repeated.unequal:
+        side = sides.look.side
+        # With --follow, what is compared is newer than FILE's samples.
+        if not repeated.unequal or side.older is not None:
             return NO_PROOFS
         return disprove(
             self.settings,
             sides.question,
             outcome,
             repeated,
-            sides.look.side.file,
+            side.file,
             sides.slave.rows,
             lambda: segments_now(self.settings, slave_request(self.master.file, self.check), self.say),
         )
