@@ -287,7 +287,7 @@ def test_a_proof_keeps_what_the_master_showed(monkeypatch: pytest.MonkeyPatch) -
     for master, versions in ((MASTER, 2), (None, 3)):
         comparison = RowComparison(RowsAsked(master), slave, asked, rows, 0.0, lambda _: None, threading.Event())
         assert comparison.proofs(doubt).equal == {"a"}
-        assert kept.pop("a")["shown"] == {"f": (versions, 0, 2**31 - 1, 0, 0, 1)}
+        assert kept.pop("a")["shown"] == {"f": (versions, 0, 2**31 - 1, 0, 0, 1, 0)}
 
 
 MINUTE_MS = 60_000
