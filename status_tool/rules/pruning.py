@@ -13,7 +13,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from status_tool.rules.origins import has_doubts, is_writer
+from status_tool.rules.origins import has_doubts, is_writer, repeated_times
 from status_tool.rules.peer_versions import Span, span_of
 from status_tool.rules.peers import PeerFacts, ships
 from status_tool.rules.segments import Segment, fold, latest, merged
@@ -148,8 +148,8 @@ def prunable_servers(
 def prunable_sinks(rows: Sequence[Row], before_ms: int) -> list[Row]:
     """Return `server` rows of sinks that ended long ago.
 
-    Of these only errors of the tracker matter, and the settings by which entries that count as applied may have been
-    dropped or lost. Where sinks record every entry by itself, the end of the last one that did not matters as well: of
+    Of these only errors of the tracker matter, clocks that were set back, and the settings by which entries that count
+    as applied may have been dropped or lost. Where sinks record every entry by itself, the end of the last one that did not matters as well: of
     entries from before then a witness finds no records.
     """
     sinks = [(row, keeps_all_entries(row.get("detail"))) for row in rows if row.get("role") == REPLICATOR]
@@ -159,7 +159,7 @@ def prunable_sinks(rows: Sequence[Row], before_ms: int) -> list[Row]:
         row
         for row, keeps_all in sinks
         if row.get("live") is False and (ended_ms := _ended_ms(row)) is not None and ended_ms < before_ms
-        if not (has_own_code(row.get("detail")) or has_doubts(row))
+        if not (has_own_code(row.get("detail")) or has_doubts(row) or repeated_times([row]))
         if ended_ms != last_ms or keeps_all
     ]
 

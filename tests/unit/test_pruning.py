@@ -270,6 +270,12 @@ def test_servers_with_errors_or_whose_settings_may_have_dropped_cells_stay(role:
     assert [row["origin"] for row in gone] == [2]
 
 
+def test_sinks_whose_clock_was_set_back_stay() -> None:
+    """By their rows events of the slave are out of order, however old they are."""
+    rows = [server(1, role="r", detail='{"clock_back_ms": 40}'), server(2, role="r")]
+    assert [row["origin"] for row in prunable_sinks(rows, 200)] == [2]
+
+
 def test_servers_with_wals_stay_known() -> None:
     """Queued, archived or not split yet; nothing is known where one of these is not."""
     queue = {"peer": "1", "dead_servers": ["c,1,1"], "wals": [{"server": "d,1,1"}]}
