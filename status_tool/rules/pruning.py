@@ -149,8 +149,8 @@ def prunable_sinks(rows: Sequence[Row], before_ms: int) -> list[Row]:
     """Return `server` rows of sinks that ended long ago.
 
     Of these only errors of the tracker matter, clocks that were set back, and the settings by which entries that count
-    as applied may have been dropped or lost. Where sinks record every entry by itself, the end of the last one that did not matters as well: of
-    entries from before then a witness finds no records.
+    as applied may have been dropped or lost. Where sinks record every entry by itself, the end of the last one that did
+    not matters as well: of entries from before then a witness finds no records.
     """
     sinks = [(row, keeps_all_entries(row.get("detail"))) for row in rows if row.get("role") == REPLICATOR]
     partial = [row for row, keeps_all in sinks if not keeps_all]
