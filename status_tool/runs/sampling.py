@@ -43,6 +43,7 @@ from status_tool.status_file.reader import StatusFile
 from status_tool.vocabulary.details import fits, loads, map_of, object_of
 from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import SKEW_MS
+from status_tool.vocabulary.names import requests_table_of
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.schema import NewRow, Row
 from status_tool.vocabulary.scope import TableFilter
@@ -133,6 +134,8 @@ def _known_families(settings: Settings, within_s: float, stop: threading.Event) 
     """
     with connection(settings.thrift()) as client:
         names = {raw_name.decode(errors="replace") for raw_name in client.tables()}
+    # The trackers describe all tables but those that the tool writes to by itself.
+    names -= {settings.state_table, requests_table_of(settings.state_table)}
     state, deadline = StateTable(settings.thrift(), settings.state_table), time.monotonic() + within_s
     while not names <= (known := state.known_families()).keys() and time.monotonic() < deadline:
         if stop.wait(NEW_TABLE_S):

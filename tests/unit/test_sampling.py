@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
+import threading
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,7 +28,7 @@ from status_tool.errors import ConnectionFailed
 from status_tool.gather.snapshot import Request, Snapshot
 from status_tool.runs import sampling, slave_side
 from status_tool.runs.file_digests import digest_row, filed_tables
-from status_tool.runs.sampling import PER_REGION, RANGES, Repeated, Taken, apart, disprove, picks
+from status_tool.runs.sampling import PER_REGION, RANGES, Repeated, Taken, _known_families, apart, disprove, picks
 from status_tool.runs.write import Written, _samples, _unsampled
 from status_tool.sources import codec
 from status_tool.sources.meta import HostedRegion
@@ -85,6 +88,35 @@ def test_no_row_is_counted_twice() -> None:
     assert list(apart([inside, third, second, whole, first, whole])) == [whole, first, third]
     expiring = Sampled("t", Interval(b"", b""), Sums(expiring=1))
     assert list(apart([expiring, inside])) == [inside], "its cells may have gone when the slave is asked"
+
+
+@pytest.mark.parametrize(
+    ("tables", "described", "looks"),
+    [
+        (["t", "state", "state_rows"], [["t"]], 1),
+        (["t", "new"], [["t"], ["t"], ["t", "new"]], 3),
+        (["t", "never"], [["t"]], 3),
+        (["t"], [["t", "dropped"]], 1),
+    ],
+)
+def test_a_table_that_is_new_is_described_with_the_barrier(
+    tables: list[str], described: list[list[str]], looks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is waited for, within bounds. The tool's own tables are never described."""
+    clock, done = itertools.count(), list[dict[str, Any]]()
+
+    def known_families() -> dict[str, Any]:
+        done.append(dict.fromkeys(described[min(len(done), len(described) - 1)], {}))
+        return done[-1]
+
+    client = SimpleNamespace(tables=lambda: [name.encode() for name in tables])
+    monkeypatch.setattr(sampling, "connection", lambda _: nullcontext(client))
+    monkeypatch.setattr(sampling, "StateTable", lambda *_: SimpleNamespace(known_families=known_families))
+    monkeypatch.setattr(sampling, "NEW_TABLE_S", 0.0)
+    monkeypatch.setattr(sampling, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    settings: Any = SimpleNamespace(thrift=lambda: None, state_table="state")
+    assert _known_families(settings, 3.0, threading.Event()) == done[-1]
+    assert len(done) == looks
 
 
 def sample(part: TableRange, value: int = 1) -> Row:
