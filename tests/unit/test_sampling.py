@@ -106,7 +106,7 @@ def test_a_table_that_is_new_is_described_with_the_barrier(
     clock, done = itertools.count(), list[dict[str, Any]]()
 
     def known_families() -> dict[str, Any]:
-        done.append(dict.fromkeys(described[min(len(done), len(described) - 1)], {}))
+        done.append({name: {} for name in described[min(len(done), len(described) - 1)]})
         return done[-1]
 
     client = SimpleNamespace(tables=lambda: [name.encode() for name in tables])
