@@ -14,7 +14,6 @@ from status_tool.published.table import Published, PublishedTable
 from status_tool.rules.peers import normal_key
 from status_tool.rules.sides import recorded_filter
 from status_tool.sources.state_table import now_ms
-from status_tool.status_file.reader import open_status
 from status_tool.status_file.signature import SignKey
 from status_tool.vocabulary.outcome import AHEAD_MS
 from status_tool.vocabulary.scope import TableFilter
@@ -82,12 +81,10 @@ def fetch_newest(
     errors, narrow = list[str](), list[Closing]()
     for closing in files[:TRIED]:
         try:
-            table.fetch(closing, path, key)
+            held = recorded_filter(table.fetch(closing, path, key))
         except StatusFileError as error:
             errors.append(str(error))
         else:
-            with open_status(path) as status:
-                held = recorded_filter(status.header)
             if with_files or held.covers(asked):
                 return [*notices, *errors, _which(closing)]
             errors.append(f"the status file published at {iso(closing.barrier_ms)} holds only {held}")

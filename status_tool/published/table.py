@@ -25,7 +25,7 @@ from status_tool.published.layout import (
 )
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.signature import SignKey
-from status_tool.vocabulary.header import MASTER
+from status_tool.vocabulary.header import MASTER, Header
 from status_tool.vocabulary.names import PUBLISHED_FAMILY
 
 PUBLISHED_TTL_S = 86_400
@@ -138,14 +138,14 @@ class PublishedTable(NamedTable):
         found.sort(key=lambda one: one.order, reverse=True)
         return Published(tuple(found), tuple(unreadable))
 
-    def fetch(self, closing: Closing, path: Path, key: SignKey | None = None) -> None:
-        """Write a published file to `path`.
+    def fetch(self, closing: Closing, path: Path, key: SignKey | None = None) -> Header:
+        """Write a published file to `path`; return its header.
 
         Raises `StatusFileError` unless it has arrived in whole, is the master's status of this closing row, and is
         signed with `key` if there is one.
         """
         self._fetch(closing, path)
-        refuse_unfit(closing, path, key)
+        return refuse_unfit(closing, path, key)
 
     def _fetch(self, closing: Closing, path: Path) -> None:
         try:
@@ -171,8 +171,11 @@ def shell_line(name: str) -> str:
     return f"create '{name}', {{NAME => '{PUBLISHED_FAMILY}', REPLICATION_SCOPE => 1, TTL => {PUBLISHED_TTL_S}}}"
 
 
-def refuse_unfit(closing: Closing, path: Path, key: SignKey | None) -> None:
-    """`StatusFileError` unless `path` is the master's status of the closing row, signed with the `key` if any."""
+def refuse_unfit(closing: Closing, path: Path, key: SignKey | None) -> Header:
+    """Return the header of `path`.
+
+    Raises `StatusFileError` unless it is the master's status of the closing row, signed with the `key` if any.
+    """
     try:
         with open_status(path, require_side=MASTER, key=key) as status:
             header = status.header
@@ -181,6 +184,7 @@ def refuse_unfit(closing: Closing, path: Path, key: SignKey | None) -> None:
     # A closing row has no signature: whoever may write the table can name an older, signed file in a new row.
     if (header.cluster_id, header.barrier_issued_ms) != (closing.cluster_id, closing.barrier_ms):
         raise _refusal(closing, "is another one than its closing row says")
+    return header
 
 
 def _refusal(closing: Closing, reason: str) -> StatusFileError:

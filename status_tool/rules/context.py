@@ -297,8 +297,7 @@ def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], 
     is_elsewhere = any(peers_elsewhere(theirs["server"]))
     peers = [] if is_elsewhere else [parse_peer(row.get("detail")) for row in theirs["peer"]]
     read_ms = read_by_ms(ours["server"], bare.master.barrier_issued_ms)
-    question = _question(bare, theirs["fact"], peers, past, read_ms, drops_loads=settings.drops_loads)
-    question = replace(question, slave_again=repeated_times(theirs["server"]))
+    question = _question(bare, theirs, peers, past, read_ms, drops_loads=settings.drops_loads)
     judged = judge_tables(ours["table"], theirs["table"], ages, question)
     tables = tuple(proven(table) if table.table in equal else table for table in judged)
     found = (
@@ -347,7 +346,7 @@ def _judged(bare: RunContext, ours: _Rows, theirs: _Rows, ages: list[TableAge], 
 
 def _question(
     bare: RunContext,
-    facts: list[Row],
+    theirs: _Rows,
     peers: Sequence[PeerFacts],
     past: _Past,
     read_ms: int | None,
@@ -363,8 +362,8 @@ def _question(
         withheld=bare.queues.withheld,
         unwitnessed=bare.queues.witness.withheld if bare.queues.witness else {},
         accepted_drift=bare.scope.accepted_drift,
-        changed=newest_changes(facts),
-        unattended=unattended(facts),
+        changed=newest_changes(theirs["fact"]),
+        unattended=unattended(theirs["fact"]),
         slave_id=bare.slave.cluster_id,
         slave_back_ms=bare.slave.state_back_ms,
         slave_coverage_ms=_interrupted_ms(bare.slave),
@@ -372,6 +371,7 @@ def _question(
         kept=past.recorded,
         forgotten=bare.scope.forgotten,
         slave_peers=peers,
+        slave_again=repeated_times(theirs["server"]),
     )
 
 
