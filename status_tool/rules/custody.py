@@ -19,8 +19,6 @@ from status_tool.vocabulary.schema import NewRow, Row
 from status_tool.vocabulary.state_rows import REPLICATOR
 from status_tool.vocabulary.states import FactState, RegionState
 
-_UNRECORDED = "which has not recorded that it opened it"
-"""The end of the reason that goes by itself: a tracker writes an opening within a flush period."""
 _NAME = 32
 """Characters of a region's encoded name."""
 _INDEX = 4
@@ -128,7 +126,7 @@ def _place(region: Row, watchers: Mapping[str, Row]) -> Place:
         return Place(table, f"it is on {server}, which runs without the tracker")
     if not _answers(watcher):
         return Place(table, f"it is on {server}, which has not flushed since the barrier")
-    return Place(table, f"it is on {server}, {_UNRECORDED}", watcher["origin"])
+    return Place(table, f"it is on {server}, which has not recorded that it opened it", watcher["origin"])
 
 
 def _answers(server: Row) -> bool:
@@ -149,6 +147,7 @@ def unattended_rows(waiting: Mapping[str, Place]) -> Iterator[NewRow]:
             "region": example,
             "state": FactState.UNATTENDED,
             "entries": len(regions),
+            "origin": waiting[example].origin,
             "detail": waiting[example].why,
         }
 
@@ -160,11 +159,8 @@ class Unattended:
     regions: int
     example: str
     why: str
-
-    @property
-    def is_settling(self) -> bool:
-        """True if only openings are still to be recorded, which trackers do by themselves."""
-        return self.why.endswith(_UNRECORDED)
+    is_settling: bool = False
+    """True if only openings are still to be recorded, which trackers do by themselves."""
 
 
 def unattended(facts: Iterable[Row]) -> dict[str, Unattended]:
@@ -173,8 +169,9 @@ def unattended(facts: Iterable[Row]) -> dict[str, Unattended]:
     for row in facts:
         table = row.get("table")
         if row.get("state") == FactState.UNATTENDED and table is not None:
-            one = Unattended(row.get("entries") or 1, row.get("region") or "", row.get("detail") or "")
-            known = found.get(table, Unattended(0, one.example, one.why))
+            is_settling = row.get("origin") is not None
+            one = Unattended(row.get("entries") or 1, row.get("region") or "", row.get("detail") or "", is_settling)
+            known = found.get(table, replace(one, regions=0))
             # Each part of the state table has a row of its own, and the parts come in any order.
             shown = min(one, known, key=lambda part: (part.is_settling, part.example, part.why))
             found[table] = replace(shown, regions=known.regions + one.regions)

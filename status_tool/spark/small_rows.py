@@ -38,7 +38,7 @@ _COLUMNS = (
 )
 _AGE = {"regions": pa.int64(), "oldest": pa.int64(), "newest": pa.int64(), "unknown": pa.bool_()}
 SMALL_COLUMNS = (*_COLUMNS, *_AGE)
-_UNATTENDED = ["kind", "table", "state", "region", "entries", "detail"]
+_UNATTENDED = ["kind", "table", "state", "region", "origin", "entries", "detail"]
 _CHANGED = pa.schema([STATUS_SCHEMA.field(name) for name in ("table", "state", "write_ms")])
 _SCHEMA = pa.schema([*(STATUS_SCHEMA.field(name) for name in _COLUMNS), *_AGE.items(), ("side", pa.string())])
 
