@@ -27,7 +27,7 @@ from status_tool.runs.compare_rows import RowComparison
 from status_tool.runs.master_side import MasterSide, facts_of
 from status_tool.runs.question import Question, SideFacts, question_of, refuse_narrowed, refuse_pruned
 from status_tool.runs.sampling import Repeated, disprove, repeating
-from status_tool.runs.slave_side import Scratch, read_here, segments_now, slave_request, slave_rows
+from status_tool.runs.slave_side import Scratch, read_here, slave_now, slave_request, slave_rows
 from status_tool.runs.write import Say
 from status_tool.sources.hdfs_files import HdfsSource
 from status_tool.sources.state_table import StateTable, now_ms
@@ -261,7 +261,7 @@ class LiveRounds:
             repeated,
             side.file,
             sides.slave.rows,
-            lambda: segments_now(self.settings, slave_request(self.master.file, self.check), self.say),
+            lambda: slave_now(self.settings, slave_request(self.master.file, self.check), self.say),
         )
 
 

@@ -40,13 +40,14 @@ from status_tool.sources import meta
 from status_tool.sources.meta import HostedRegion
 from status_tool.sources.state_table import StateTable, now_ms
 from status_tool.status_file.reader import StatusFile
-from status_tool.vocabulary.details import fits, loads, map_of, object_of
+from status_tool.vocabulary.details import fits, is_number, loads, map_of, object_of
 from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import SKEW_MS
 from status_tool.vocabulary.names import requests_table_of
 from status_tool.vocabulary.outcome import Outcome
 from status_tool.vocabulary.schema import NewRow, Row
 from status_tool.vocabulary.scope import TableFilter
+from status_tool.vocabulary.states import FactState
 
 _T = TypeVar("_T")
 RANGES = 300
@@ -62,6 +63,10 @@ AGAIN_S = 30.0
 AT_REST_MS = 2_000
 """Age of a table's newest write when its samples are taken. A younger one may still wait for its WAL's sync, and then
 no scan returns it."""
+LOADED_MS = 3_600_000
+"""Age of a bulk load on the slave when the samples are taken, by whatever clocks. A younger one may be newer."""
+_WRITES = pa.array([None, FactState.BULK_LOAD, FactState.LOCAL_LOAD], pa.string())
+"""States of rows that tell of writes: a stream has none."""
 NEW_TABLE_S = 0.25
 """Pause between looks for the descriptor of a new table, which comes about a second after the barrier is put."""
 UNHEARD = 0.5
@@ -275,13 +280,13 @@ def disprove(
     repeated: Repeated,
     file: StatusFile,
     slave_small: Iterable[Row],
-    slave_segments: Callable[[], Iterable[Row]],
+    slave_now: Callable[[], tuple[Iterable[Row], Iterable[Row]]],
 ) -> RowProofs:
     """Return what samples decide against the streams of tables that these prove.
 
     Only where nobody is known to have written to the table since shortly before the samples were taken, or to the
     slave's, both sides keep the same cells, they are still not equal, and nothing newer than FILE has arrived after
-    that. `slave_segments` reads the slave's `segment` rows anew. Raises `ConnectionFailed`.
+    that. `slave_now` reads the slave's small rows and its `segment` rows anew. Raises `ConnectionFailed`.
     """
     found = _contradicted(question, outcome, repeated, filed_tables(file.rows_of("sample"), is_whole=False))
     sides = [_described(settings, rows) for rows in (file.rows_of("table"), slave_small)]
@@ -291,8 +296,11 @@ def disprove(
         return NO_PROOFS
     again = repeat(settings, found, AGAIN_S)
     heads = {key_of(row): row["seq"] or -1 for row in file.rows_of("stream") if row["table"] in found}
-    # After the digests: an entry that had changed the rows by then has its segment now.
-    newer = {row["table"] for row in slave_segments() if row["seq"] > heads.get(key_of(row), -1)}
+    # After the digests: an entry that had changed the rows by then has its segment now, and a bulk load its time.
+    small, segments = slave_now()
+    newer = _loaded(small, found, question) | {
+        row["table"] for row in segments if row["seq"] > heads.get(key_of(row), -1)
+    }
     return differing([part for part in again.unequal if part.table not in newer], file.rows_of("region"))
 
 
@@ -321,7 +329,8 @@ def _contradicted(
 
 def _at_rest(found: Mapping[str, FiledTable], file: StatusFile, ended_ms: int) -> dict[str, FiledTable]:
     """Return the tables of which nobody knows a write since shortly before the samples. The barrier ended by then."""
-    newest_ms = _written_ms(file.rows({"stream"}), found, _behind_ms(file.rows_of("server"), ended_ms))
+    writes = file.rows({"stream", "fact"})
+    newest_ms = _written_ms(writes, found, _behind_ms(file.rows_of("server"), ended_ms))
     return {name: table for name, table in found.items() if newest_ms.get(name, 0) < table.cut_ms - AT_REST_MS}
 
 
@@ -335,12 +344,13 @@ def _behind_ms(servers: Iterable[Row], ended_ms: int) -> dict[int, int]:
 
 
 def _written_ms(
-    streams: Iterable[pa.RecordBatch], tables: Iterable[str], behind_ms: Mapping[int, int]
+    writes: Iterable[pa.RecordBatch], tables: Iterable[str], behind_ms: Mapping[int, int]
 ) -> dict[str, int]:
-    """Return the latest moment of a write to each of these tables, by the clock of the master's host."""
+    """Return the latest moment of a write to each of these tables, or bulk load, by the clock of the master's host."""
     names, newest = pa.array(sorted(tables), pa.string()), dict[str, int]()
-    for batch in streams:
-        kept = batch.select(["table", "origin", "write_ms"]).filter(pc.is_in(batch["table"], value_set=names))
+    for batch in writes:
+        is_write = pc.and_(pc.is_in(batch["table"], value_set=names), pc.is_in(batch["state"], value_set=_WRITES))
+        kept = batch.select(["table", "origin", "write_ms"]).filter(is_write)
         by_origin = pa.table(kept).group_by(["table", "origin"], use_threads=False)
         # Where a null is among them, the result is null: nobody knows.
         latest = by_origin.aggregate([("write_ms", "max", pc.ScalarAggregateOptions(skip_nulls=False))])
@@ -349,6 +359,23 @@ def _written_ms(
             written = _FOREVER_MS if moment is None else moment + behind_ms.get(row["origin"], SKEW_MS)
             newest[name] = max(written, newest.get(name, written))
     return newest
+
+
+def _loaded(slave_small: Iterable[Row], found: Mapping[str, FiledTable], question: Question) -> set[str]:
+    """Return the tables into which a bulk load may have come to the slave since FILE's samples were taken.
+
+    The clocks of the two clusters may differ. A load alone has passed the slave itself when its WAL shows it.
+    """
+    both = {question.master.cluster_id, question.slave.cluster_id}
+    return {
+        table
+        for table, detail in (
+            (str(row["table"]), loads(row["detail"])) for row in slave_small if row["kind"] == "table"
+        )
+        if table in found and fits(detail, {"written_by": map_of(is_number)})
+        for ids, moment in detail["written_by"].items()
+        if both <= {*ids.split(",")} and moment > found[table].cut_ms - LOADED_MS
+    }
 
 
 def _explained(outcome: Outcome, question: Question) -> set[str | None]:

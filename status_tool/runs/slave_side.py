@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import glob
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache, reduce
@@ -202,9 +202,10 @@ def segment_rows(gathered: Snapshot) -> Iterator[Row]:
     yield from _segments_of(_left_to_spark(gathered))
 
 
-def segments_now(settings: Settings, request: Request, say: Say) -> Iterator[Row]:
-    """Yield the `segment` rows of the slave as it is now, and read nothing else. What `gather` has left stays."""
-    yield from _segments_of(snapshot(settings, dataclasses.replace(request, hdfs=False), say))
+def slave_now(settings: Settings, request: Request, say: Say) -> tuple[Iterable[Row], Iterator[Row]]:
+    """Return the small rows and the `segment` rows of the slave as it is now. What `gather` has left stays."""
+    gathered = snapshot(settings, dataclasses.replace(request, hdfs=False), say)
+    return gathered.rows, _segments_of(gathered)
 
 
 def _segments_of(gathered: Snapshot) -> Iterator[Row]:

@@ -36,9 +36,11 @@ from status_tool.sources.state_table import Generation, StateTableSource
 from status_tool.vocabulary.header import SLAVE, Header
 from status_tool.vocabulary.schema import NewRow, Row
 from status_tool.vocabulary.scope import Scope
+from status_tool.vocabulary.states import FactState
 from tests.unit.test_evidence_reference import family
 
-CUT_MS, CREATED_MS = 100_000, 101_000
+CUT_MS, CREATED_MS = 100_000_000, 100_001_000
+HOUR_MS = 3_600_000
 """The barrier follows the samples."""
 PART = TableRange("t", Interval(b"a", b"k"))
 OTHER = TableRange("t", Interval(b"p", b""))
@@ -151,6 +153,8 @@ class Slave:
         self.shipped = {"t": ("f",)}
         self.slave_family = dict(FAMILY)
         self.slave_seq = 7
+        self.loaded: tuple[FactState, int] | None = None
+        self.slave_loaded: dict[str, int] = {"master": CREATED_MS, "master,other": CREATED_MS}
         self.written_ms: int | None = None
         self.accepted_drift = frozenset[str]()
         self.accepted_tables: tuple[str, ...] = ("u",)
@@ -174,18 +178,24 @@ class Slave:
             sample(OTHER),
             table,
         ]
+        if self.loaded is not None:
+            state, moment = self.loaded
+            rows.append({"kind": "fact", "table": "t", "region": "r1", "state": state, "write_ms": moment})
         return [row for row in rows if row["kind"] in kinds]
 
     def batches(self, kinds: set[str]) -> Iterable[pa.RecordBatch]:
         return codec.batches(cast(list[NewRow], self.rows(*kinds)), 1)
 
-    def segments(self) -> Iterable[Row]:
+    def now(self) -> tuple[Iterable[Row], Iterable[Row]]:
+        detail = _text({"families": {}, "written_by": self.slave_loaded})
+        table = {"kind": "table", "table": "t", "detail": detail}
         segment = {"kind": "segment", "table": "t", "region": "r1", "origin": 1, "via": 0, "seq": self.slave_seq}
-        return cast(list[Row], [segment])
+        return cast(list[Row], [table]), cast(list[Row], [segment])
 
     def decide(self) -> Any:
         question: Any = SimpleNamespace(
-            master=SimpleNamespace(shutdown_ms=self.shutdown_ms, created_ms=CREATED_MS),
+            master=SimpleNamespace(shutdown_ms=self.shutdown_ms, created_ms=CREATED_MS, cluster_id="master"),
+            slave=SimpleNamespace(cluster_id="slave"),
             shipped=self.shipped,
             scope=Scope(accepted_drift=self.accepted_drift),
         )
@@ -200,7 +210,7 @@ class Slave:
         small: Any = [{"kind": "table", "table": "t", "detail": _text({"families": {"f": self.slave_family}})}]
         repeated = Repeated((OTHER,), (PART,), 3)
         file: Any = SimpleNamespace(rows_of=self.rows, rows=self.batches)
-        return disprove(SETTINGS, question, outcome, repeated, file, small, self.segments)
+        return disprove(SETTINGS, question, outcome, repeated, file, small, self.now)
 
 
 def _text(document: Any) -> str:
@@ -236,6 +246,8 @@ def test_a_sample_that_differs_at_rest_decides_against_the_streams(slave: Slave)
             {"write_ms": None},
         ),
         *({"read_ms": CREATED_MS - 8_000}, {"echoed": False}, {"origin": 2}, {"origin": None}),
+        *({"loaded": (state, CUT_MS - 10_000)} for state in (FactState.BULK_LOAD, FactState.LOCAL_LOAD)),
+        {"slave_loaded": {"master,slave": CUT_MS - HOUR_MS + 1}},
         *({"doubted": ["t"]}, {"doubted": [None]}, {"later": ["t"]}, {"later": [None]}),
         *({"shipped": {"t": ("f", "g")}}, {"shipped": {}}, {"slave_family": {"scope": 1}}),
         *({"slave_family": {**FAMILY, **other}} for other in ({"versions": 0}, {"ttl": 5}, {"keep_deleted": "TRUE"})),
@@ -256,6 +268,20 @@ def test_one_that_may_have_another_cause_does_not(slave: Slave, change: dict[str
 @pytest.mark.parametrize("change", [{"write_ms": CUT_MS - 2_501}, {"read_ms": CREATED_MS - 7_999}])
 def test_the_clock_of_the_last_writer_counts(slave: Slave, change: dict[str, Any]) -> None:
     """It is behind by no more than the time from the token it read to the end of the barrier."""
+    for name, value in change.items():
+        setattr(slave, name, value)
+    assert slave.decide().differing == {"r1"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"loaded": (FactState.BULK_LOAD, CUT_MS - HOUR_MS)}, {"loaded": (FactState.SPLIT, CUT_MS)}),
+        *({"slave_loaded": {"master,slave": CUT_MS - HOUR_MS}}, {"slave_loaded": {"other,slave": CREATED_MS}}),
+    ],
+)
+def test_a_bulk_load_of_long_ago_explains_nothing(slave: Slave, change: dict[str, Any]) -> None:
+    """Nor does a split, or what entries brought, which have not passed the slave itself."""
     for name, value in change.items():
         setattr(slave, name, value)
     assert slave.decide().differing == {"r1"}
@@ -342,5 +368,5 @@ def test_what_has_arrived_is_read_whoever_may_read_it(has_kerberos: bool, monkey
     monkeypatch.setattr(StateTableSource, "read", lambda *_: codec.batches([segment]))
     monkeypatch.setattr(slave_side, "snapshot", lambda *_: Snapshot(Header(SLAVE, "s", 1, 1), (), (source,)))
     assert source.is_read_here is has_kerberos
-    found = slave_side.segments_now(SETTINGS, Request(SLAVE, 0), lambda _: None)
+    _, found = slave_side.slave_now(SETTINGS, Request(SLAVE, 0), lambda _: None)
     assert [row["seq"] for row in found] == [5] * len(source.partitions())
