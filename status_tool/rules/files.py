@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from status_tool.rules.blind_sums import SUMMED, is_blind_sum
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.schema import Row
@@ -18,12 +19,6 @@ _GONE = re.compile(r"File does not exist|File /.* not found\.|No such file or di
 """Begins the detail of a file that is gone: by Hadoop's clients, by WebHDFS's NameNode, and of a local disk."""
 ENCRYPTED = " encrypted"
 """Ends the algorithm of a file in an encryption zone: HDFS's checksum is that of the encrypted bytes."""
-BLIND = (
-    *("48674bc7", "5a0660f5aa91913b39d9e1f7b9810c94"),  # CRC32C
-    *("2144df1c", "d923a33f63e74969890670102d660d52"),
-)
-"""Checksums of any content that ends with its own CRC, as Zarr's chunks do: COMPOSITE-CRC, and the MD5 of one that
-is no longer than `bytes per checksum`."""
 
 
 def judge_file(path: str, master: Iterable[Row], slave: Iterable[Row], after_cut: range) -> Finding:
@@ -87,7 +82,7 @@ def _compare_contents(ours: Row, theirs: Row) -> tuple[str, str | None]:
         )
     known = ours.get("checksum") is not None and theirs.get("checksum") is not None
     alike = known and ours.get("algorithm") is not None and ours["algorithm"] == theirs.get("algorithm")
-    if is_blind := alike and ours["checksum"] == theirs["checksum"] in BLIND:
+    if is_blind := alike and ours["checksum"] == theirs["checksum"] and is_blind_sum(*map(ours.get, SUMMED)):
         known = alike = False
     if alike and ours["checksum"] == theirs["checksum"]:
         return "match", None
@@ -150,7 +145,6 @@ def evident_matches(rows: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatc
     ours, theirs = rows.slice(1, count), rows.slice(2, count)
     alike = pc.and_(same.slice(1, count), pc.invert(pc.or_(same.slice(0, count), same.slice(2, count))))
     content = pc.and_(*(pc.equal(ours[name], theirs[name]) for name in ("algorithm", "checksum")))
-    content = pc.and_(content, pc.invert(pc.is_in(ours["checksum"], value_set=pa.array(BLIND))))
     for condition in (
         pc.equal(ours["side"], MASTER),
         pc.equal(theirs["side"], SLAVE),
@@ -159,9 +153,16 @@ def evident_matches(rows: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatc
         pc.or_kleene(pc.equal(ours["length"], 0), content),
     ):
         alike = pc.and_(alike, pc.fill_null(condition, False))
+    alike = pc.and_(alike, pc.invert(_are_blind(ours, alike)))
     no = pa.array([False])
     known = pc.or_(pa.concat_arrays([no, alike, no, no]), pa.concat_arrays([no, no, alike, no]))
     return ours.filter(alike), theirs.filter(alike), rows.filter(pc.invert(known))
+
+
+def _are_blind(rows: pa.RecordBatch, among: pa.BooleanArray) -> pa.BooleanArray:
+    """Return `is_blind_sum` of the files that are `among` the rows."""
+    found = map(is_blind_sum, *(column.to_pylist() for column in rows.select(SUMMED).filter(among).columns))
+    return pa.array([is_asked and next(found) for is_asked in among.to_pylist()], pa.bool_())
 
 
 _LEAST_ROWS = 4

@@ -18,6 +18,7 @@ from typing import BinaryIO
 import google_crc32c
 
 from status_tool.errors import ConfigurationError
+from status_tool.rules.blind_sums import md5_of
 
 _CRC32C, _CRC32 = 0x82F63B78, 0xEDB88320  # polynomials, bits reflected
 _LOW = 0xFFFFFFFF
@@ -107,20 +108,11 @@ def hdfs_checksum(file: BinaryIO, layout: Layout) -> tuple[str, str, int]:
         if read < layout.block_size:
             break
     if not blocks:
-        return "MD5-of-0MD5-of-0CRC32", _md5_of([]), 0
+        return "MD5-of-0MD5-of-0CRC32", md5_of(b"").hex(), 0
     # `FileChecksumHelper` sets crcPerBlock only for a file of several blocks.
     per_block = layout.block_size // layout.bytes_per_crc if len(blocks) > 1 else 0
     algorithm = f"MD5-of-{per_block}MD5-of-{layout.bytes_per_crc}{layout.crc_type}"
-    return algorithm, _md5_of(blocks), length
-
-
-def _md5_of(blocks: list[bytes]) -> str:
-    # HDFS digests a whole DataOutputBuffer, whose array grows by doubling from 32 bytes: its rest is zeros.
-    joined, size = b"".join(blocks), 32
-    while size < len(joined):
-        size *= 2
-    # OpenSSL in FIPS mode refuses MD5 for security, and HDFS uses it as a mere checksum.
-    return hashlib.md5(joined.ljust(size, b"\0"), usedforsecurity=False).hexdigest()
+    return algorithm, md5_of(b"".join(blocks)).hex(), length
 
 
 def _block(file: BinaryIO, layout: Layout, crc: Callable[[bytes], int]) -> tuple[bytes, int]:

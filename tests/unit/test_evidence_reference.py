@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
+import io
 import json
 import uuid
 import zlib
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import google_crc32c
+import pyarrow as pa
 import pytest
 
 from status_tool.explain.advice import SYNC_DELETES
+from status_tool.rules.files import evident_matches
 from status_tool.rules.peers import FamilyFilter, family_filter
 from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.settled import OlderProof
 from status_tool.rules.tables import newest_changes, taken_away
+from status_tool.sources.codec import batches
+from status_tool.sources.crc import Layout, hdfs_checksum
 from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
 from status_tool.vocabulary.header import Header
 from status_tool.vocabulary.outcome import HBaseOutcome, Outcome, Problem
@@ -540,18 +544,43 @@ FILE = {"kind": "file", "path": "/d/x", "length": 5, "algorithm": "MD5", "checks
 CRC = {"crc32c": "11"}
 
 
-@pytest.mark.parametrize("polynomial", [google_crc32c.value, zlib.crc32])
-@pytest.mark.parametrize("is_composite", [True, False])
-def test_what_ends_with_its_own_crc_has_one_checksum_whatever_it_holds(
-    polynomial: Callable[[bytes], int], is_composite: bool
+OWN_CRC = {"CRC32C": google_crc32c.value, "CRC32": zlib.crc32}
+
+
+def records(letter: bytes, sizes: Iterable[int], kind: str) -> bytes:
+    """Content of records that each end with their own CRC."""
+    return b"".join(letter * size + OWN_CRC[kind](letter * size).to_bytes(4, "little") for size in sizes)
+
+
+@pytest.mark.parametrize("kind", OWN_CRC)
+@pytest.mark.parametrize("sizes", [(16,), (508,), (508, 508), (508,) * 20, (508,) * 8 + (20,)])
+def test_records_that_end_with_their_own_crc_have_one_checksum_whatever_they_hold(
+    kind: str, sizes: tuple[int, ...]
 ) -> None:
-    """As Zarr's chunks do: DistCp skips one that was written anew, and both checksums are the same."""
-    whole = b"a chunk"
-    crc = polynomial(whole + polynomial(whole).to_bytes(4, "little")).to_bytes(4, "big")
-    checksum = crc.hex() if is_composite else hashlib.md5(hashlib.md5(crc).digest()).hexdigest()
-    row = {**FILE, "checksum": checksum}
-    problem = only(check([row], [row], HDFS))
-    assert (problem.code, "its own CRC" in (problem.detail or "")) == ("no-checksum", True)
+    """As Zarr's chunks do: DistCp skips one that was written anew."""
+    layout, contents = Layout(4096, 512, kind), [records(letter, sizes, kind) for letter in (b"A", b"B")]
+    (algorithm, checksum, length), other = (hdfs_checksum(io.BytesIO(one), layout) for one in contents)
+    assert (algorithm, checksum, length) == other
+    row = {**FILE, "length": length, "algorithm": algorithm, "checksum": checksum}
+    found = check([row], [row], HDFS)
+    assert (only(found).code, "its own CRC" in (only(found).detail or "")) == ("no-checksum", True)
+    assert check([{**row, "crc32c": "ab" * 8}], [{**row, "crc32c": "ab" * 8}], HDFS).exit_code == 0
+    (both,) = batches({**row, "path": str(at // 2)} for at in range(6))
+    sides = pa.array(["master", "slave"] * 3)
+    _, _, rest = evident_matches(both.append_column("side", sides))
+    assert rest.num_rows == 6
+
+
+@pytest.mark.parametrize("kind", OWN_CRC)
+def test_the_composite_crc_of_one_record_is_that_of_all(kind: str) -> None:
+    """Any other value decides."""
+    content = records(b"A", (1_000,), kind)
+    own = OWN_CRC[kind](content).to_bytes(4, "big").hex()
+    row = {**FILE, "length": len(content), "algorithm": f"COMPOSITE-{kind}", "checksum": own}
+    other = {**row, "checksum": "00000000"}
+    assert only(check([row], [row], HDFS)).code == "no-checksum"
+    assert only(check([row], [other], HDFS)).code == "file-differs"
+    assert check([other], [other], HDFS).exit_code == 0
     assert check([{**row, "crc32c": "ab" * 8}], [{**row, "crc32c": "ab" * 8}], HDFS).exit_code == 0
 
 
