@@ -83,7 +83,8 @@ def refusal(name: str, mode: Mode, given: frozenset[str], half: str | None) -> s
     if name == "mode" and mode in CHECKS and not given & MADE_BY_CHECKS:
         return f"goes with {mode} only where that writes a file: -d, --report, --metrics, --repair-script or a list"
     if option.half is not None and half not in (None, option.half):
-        return f"does not go with --only {half}: it is about the {option.half.replace('hbase', 'HBase')} half"
+        named = {"hbase": "HBase", "hdfs": "HDFS"}[option.half]
+        return f"does not go with --only {half}: it is about the {named} half"
     if name == "wait" and half == "hdfs" and mode in BARRIER_MODES:
         return f"does not go with --only hdfs in {mode}: it waits for HBase's region servers"
     return None

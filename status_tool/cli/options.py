@@ -175,6 +175,8 @@ def parse_baseline(values: Collection[str], chosen: TableFilter) -> Baseline:
             raise UsageError(f"--since is given twice{f' for table {table}' if table else ''}: give one time")
         if separator and not table:
             raise UsageError(f"--since {value}: name the table before the =")
+        if not time:
+            raise UsageError(f"--since {value}: give a time, as in --since TABLE=2026-01-31T12:00:00Z")
         if table and not chosen.holds(table):
             raise UsageError(f"--since {value}: {table} is not in scope (--table, --namespace)")
         times[table] = parse_time(time, "--since")

@@ -28,7 +28,7 @@ from rich.progress import Task as RichTask
 from rich.text import Text
 
 from status_tool.errors import OutputError
-from status_tool.printable import duration, iso, safe
+from status_tool.printable import duration, iso, print_beside, safe
 
 EVERY_S = 30.0
 """Pause between two lines that say how far a run has come where nothing can redraw itself."""
@@ -80,6 +80,7 @@ class Lines:
         self._announces = announces
         self._prefix = prefix
         self._is_log = is_log
+        self._lacks = False
         self._over = threading.Event()
 
     def start(self, phases: Sequence[Phase]) -> None:
@@ -93,8 +94,12 @@ class Lines:
     def note(self, text: str) -> None:
         begin = f"{iso(time.time_ns() // 1_000_000)} " if self._is_log else self._prefix
         # A closed stderr, or a full disk below a log, must not end the run.
-        with contextlib.suppress(OSError, ValueError):
+        try:
             print(f"{begin}{safe(text)}", file=self._stream, flush=True)
+        except (OSError, ValueError) as error:
+            if self._is_log and not self._lacks:
+                self._lacks = True
+                print_beside(f"--log-file lacks lines: {getattr(error, 'strerror', None) or error}")
 
     def stop(self, ended: str) -> None:
         if self._is_log:

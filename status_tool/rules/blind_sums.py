@@ -16,6 +16,8 @@ SUMMED = ("algorithm", "length", "checksum")
 _COMPOSITE = "COMPOSITE-"
 _MD5_OF = re.compile(r"MD5-of-(\d+)MD5-of-(\d+)(CRC32C?)\b")
 """Begins the name of HDFS's default checksum: chunks of a block (0: it is the only one), and bytes of a chunk."""
+_STRIPED = re.compile(r"(\d+)-\d+-(\d+)k\b")
+"""In the name of an erasure coding policy: data blocks of a group, and KiB of a cell."""
 _OWN_CRC = {"CRC32C": bytes.fromhex("48674bc7"), "CRC32": bytes.fromhex("2144df1c")}
 """The CRC of any content that ends with its own CRC, by the kind of CRC."""
 _MOST_CHUNKS = 1 << 20
@@ -26,20 +28,39 @@ _GROWING = threading.Lock()
 
 def is_blind_sum(algorithm: str | None, length: int | None, checksum: str | None) -> bool:
     """Return True if a checksum (hex) is that of all contents of its length whose records end with their own CRC."""
-    if not algorithm or not length:
+    if not algorithm:
         return False
     if algorithm.startswith(_COMPOSITE):
-        own = _OWN_CRC.get(algorithm.removeprefix(_COMPOSITE))
+        # What follows the name, as an erasure coding policy, does not change this sum.
+        own = _OWN_CRC.get(algorithm.removeprefix(_COMPOSITE).partition(" ")[0])
         return own is not None and own.hex() == checksum
-    if (layout := _layout(algorithm)) is None:
+    if not length or (layout := _layout(algorithm)) is None:
         return False
-    per_block, chunk, kind = layout
+    per_block, chunk, kind, striped = layout
     chunks = -(-length // chunk)
+    if striped is not None:
+        return _md5_of_striped(chunks, per_block, kind, *striped).hex() == checksum
     blocks, rest = divmod(chunks, per_block) if per_block else (0, chunks)
     if rest > _MOST_CHUNKS:
         return False
     joined = _md5_of_own(kind, per_block) * blocks + (_md5_of_own(kind, rest) if rest else b"")
     return md5_of(joined).hex() == checksum
+
+
+def _md5_of_striped(chunks: int, per_block: int, kind: str, blocks: int, per_cell: int) -> bytes:
+    """Return the MD5 of a striped file: of those of its groups, each of those of its data blocks that hold anything.
+
+    `per_cell` is the number of chunks of a cell; cells go to the blocks of a group by turns.
+    """
+    groups, rest = divmod(chunks, per_block * blocks) if per_block else (0, chunks)
+    whole = md5_of(_md5_of_own(kind, per_block) * blocks) if groups else b""
+    cells, last = divmod(rest, per_cell)
+    turns, more = divmod(cells, blocks)
+    held = [turns * per_cell + (per_cell if at < more else last if at == more else 0) for at in range(blocks)]
+    if max(held) > _MOST_CHUNKS:
+        return b""
+    partial = md5_of(b"".join(_md5_of_own(kind, one) for one in held if one)) if rest else b""
+    return md5_of(whole * groups + partial)
 
 
 def md5_of(blocks: bytes) -> bytes:
@@ -49,12 +70,19 @@ def md5_of(blocks: bytes) -> bytes:
 
 
 @cache
-def _layout(algorithm: str) -> tuple[int, int, str] | None:
-    """Return the chunks of a block (0: of the only one), the bytes of a chunk, and the kind of CRC."""
+def _layout(algorithm: str) -> tuple[int, int, str, tuple[int, int] | None] | None:
+    """Return the chunks of a block (0: of the only one), the bytes of a chunk, and the kind of CRC.
+
+    Of a striped file also the data blocks of a group, and the chunks of a cell.
+    """
     if (found := _MD5_OF.match(algorithm)) is None:
         return None
     per_block, chunk = int(found[1]), int(found[2])
-    return (per_block, chunk, found[3]) if chunk and per_block <= _MOST_CHUNKS else None
+    if not chunk or per_block > _MOST_CHUNKS:
+        return None
+    policy = _STRIPED.search(algorithm, found.end())
+    striped = None if policy is None else (int(policy[1]), (int(policy[2]) << 10) // chunk)
+    return per_block, chunk, found[3], striped if striped is not None and all(striped) else None
 
 
 @cache

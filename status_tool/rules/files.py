@@ -82,7 +82,9 @@ def _compare_contents(ours: Row, theirs: Row) -> tuple[str, str | None]:
         )
     known = ours.get("checksum") is not None and theirs.get("checksum") is not None
     alike = known and ours.get("algorithm") is not None and ours["algorithm"] == theirs.get("algorithm")
-    if is_blind := alike and ours["checksum"] == theirs["checksum"] and is_blind_sum(*map(ours.get, SUMMED)):
+    # FILE of the original tool has no lengths: the slave's is that of what has this checksum there.
+    summed = {**theirs, "length": theirs.get("length") if ours.get("length") is None else ours["length"]}
+    if is_blind := alike and ours["checksum"] == theirs["checksum"] and is_blind_sum(*map(summed.get, SUMMED)):
         known = alike = False
     if alike and ours["checksum"] == theirs["checksum"]:
         return "match", None

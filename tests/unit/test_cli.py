@@ -61,7 +61,7 @@ def assert_refused(result: Result, *words: str) -> None:
         (["run", "-i", "f", "-s", "1700000000"], ["looks like seconds", "1700000000000"]),
         (["run", "-i", "f", "--since", "999999999999999999"], ["--since"]),
         (["run", "-i", "f", "--since", "t=yesterday"], ["--since", "yesterday"]),
-        (["run", "-i", "f", "--since", "t="], ["--since"]),
+        (["run", "-i", "f", "--since", "t="], ["--since t=", "give a time"]),
         (["run", "-i", "f", "--since", "=1700000000000"], ["--since", "name the table"]),
         (["run", "-i", "f", "--since", "t=1700000000000", "--since", "default:t=1700000000001"], ["twice", "table t"]),
         (["run", "-i", "f", "--since", "1700000000000", "--since", "1700000000001"], ["--since", "twice"]),

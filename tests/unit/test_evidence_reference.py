@@ -564,6 +564,7 @@ def test_records_that_end_with_their_own_crc_have_one_checksum_whatever_they_hol
     row = {**FILE, "length": length, "algorithm": algorithm, "checksum": checksum}
     found = check([row], [row], HDFS)
     assert (only(found).code, "its own CRC" in (only(found).detail or "")) == ("no-checksum", True)
+    assert only(check([{**row, "length": None}], [row], HDFS)).code == "no-checksum", "FILE of the original tool"
     assert check([{**row, "crc32c": "ab" * 8}], [{**row, "crc32c": "ab" * 8}], HDFS).exit_code == 0
     (both,) = batches({**row, "path": str(at // 2)} for at in range(6))
     sides = pa.array(["master", "slave"] * 3)
@@ -571,11 +572,32 @@ def test_records_that_end_with_their_own_crc_have_one_checksum_whatever_they_hol
     assert rest.num_rows == 6
 
 
-@pytest.mark.parametrize("kind", OWN_CRC)
+@pytest.mark.parametrize(
+    ("chunks", "per_block", "checksum"),
+    [
+        (1, 0, "d09dec194349aa40619c3a68cda2c2cc"),
+        (4_000, 0, "0c4db66b9c3403344de5496a3e12c1fa"),  # both data blocks
+        (12_000, 0, "c495661f3081d1b18745a7a00e431708"),  # by turns
+        (8_192, 2_048, "74f979ed481d1ea593d9f20515e51904"),  # two groups
+        (8_195, 2_048, "479f1d0bbe970a7802e2887fd855990c"),
+        (20_000, 4_096, "0157d3e1826b604d1e23751acb256676"),  # three groups, two cells a block
+    ],
+)
+def test_records_that_end_with_their_own_crc_in_striped_files(chunks: int, per_block: int, checksum: str) -> None:
+    """HDFS's checksums of such files, as it has computed them."""
+    algorithm = f"MD5-of-{per_block}MD5-of-512CRC32C XOR-2-1-1024k"
+    row = {**FILE, "length": 512 * chunks, "algorithm": algorithm, "checksum": checksum}
+    assert only(check([row], [row], HDFS)).code == "no-checksum"
+    longer = {**row, "length": 512 * chunks + 512}
+    assert check([longer], [longer], HDFS).exit_code == 0
+
+
+@pytest.mark.parametrize("kind", [*OWN_CRC, "CRC32C RS-3-2-1024k"])
 def test_the_composite_crc_of_one_record_is_that_of_all(kind: str) -> None:
     """Any other value decides."""
-    content = records(b"A", (1_000,), kind)
-    own = OWN_CRC[kind](content).to_bytes(4, "big").hex()
+    crc = kind.partition(" ")[0]
+    content = records(b"A", (1_000,), crc)
+    own = OWN_CRC[crc](content).to_bytes(4, "big").hex()
     row = {**FILE, "length": len(content), "algorithm": f"COMPOSITE-{kind}", "checksum": own}
     other = {**row, "checksum": "00000000"}
     assert only(check([row], [row], HDFS)).code == "no-checksum"

@@ -161,6 +161,14 @@ def test_a_log_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
         open_log(tmp_path / "absent" / "log")
 
 
+def test_a_log_on_a_full_disk_is_told_of_once_and_ends_no_run(capsys: pytest.CaptureFixture[str]) -> None:
+    with suppress(OSError), open_log(Path("/dev/full")) as log:
+        set_shown(Shown(quiet=True, log=log))
+        with make_progress(Terminal()) as progress, progress.phase("reading", 2):
+            progress.note("note")
+    assert capsys.readouterr().err == "status-tool: --log-file lacks lines: No space left on device\n"
+
+
 def test_live_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     stream = Terminal()
