@@ -216,9 +216,9 @@ class Repeated:
         text = (
             f"{counted(self.rows, 'row')} in {counted(ranges, 'random range')} of {counted(tables, 'table')} compared "
             "as well: equal"
+            if self.equal
+            else "random ranges compared as well: none is equal"
         )
-        if not self.unequal:
-            return text
         agreeing = [part for part in self.unequal if part.table in incomplete]
         others = [part for part in self.unequal if part.table not in incomplete]
         if agreeing:
