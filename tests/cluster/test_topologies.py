@@ -21,7 +21,7 @@ from tests.cluster.test_verdicts import assert_complete, dump, since_told
 from tests.lab.lab import Lab
 from tests.lab.shell import do
 from tests.lab.waiting import wait_until
-from tests.pair import PEER, Pair, Result, move_table, tool_here, tracked_spec
+from tests.pair import PEER, Pair, Result, move_table, tool_here, tracked_spec, wait_lasting
 from tests.schema import assert_valid
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
@@ -267,6 +267,7 @@ def test_a_peer_that_filters_families(three: Three, status: Path) -> None:
         arrived(f"three{number}")
         if not any(has(table, f"lost{number}") for table in tables):
             break  # else the WAL was rolled only after the peer had come, and is shipped from its beginning
+    wait_lasting()
     result = checked()
     assert result.exit_code == 1, result
     streams = [(problem["table"], problem["kind"]) for problem in result.json["problems"]]

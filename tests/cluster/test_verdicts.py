@@ -26,7 +26,7 @@ from status_tool.status_file.reader import open_status
 from tests.lab.cluster import Cluster
 from tests.lab.errors import AdminError
 from tests.lab.waiting import wait_until
-from tests.pair import PEER, STATE_TABLE, Pair, Result, tool_environment, tool_here
+from tests.pair import PEER, STATE_TABLE, Pair, Result, tool_environment, tool_here, wait_lasting
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -258,6 +258,7 @@ def test_peer_removed_and_added_is_a_gap(pair: Pair, status: Path) -> None:
     wait_until(
         lambda: {b"a00000204", b"z00000204"} <= set(pair.slave.admin.rows("lost")), 60, "later rows have arrived"
     )
+    wait_lasting()
     result = pair.verdict(status, "lost")
     assert result.exit_code == 1, result
     regions = result.json["hbase"]["regions"]
@@ -655,6 +656,7 @@ def test_a_peer_that_is_added_late_is_accepted_by_the_printed_since(pair: Pair, 
     baseline = int(time.time() * 1000)
     pair.master.admin.put_rows("late", "f", 5, start=100)
     wait_until(lambda: b"row00000104" in pair.slave.admin.rows("late"), 60, "the later rows have arrived")
+    wait_lasting()
     result = pair.verdict(status, "late")
     assert result.exit_code == 1, result
     (problem,) = (p for p in result.json["problems"] if p["kind"] == "gap")
@@ -682,6 +684,7 @@ def test_a_filter_that_was_narrower_is_named_and_repaired_as_told(pair: Pair, st
     wait_until(lambda: b"wide" in pair.slave.admin.rows("parts"), 60, "the later row has arrived")
     assert not pair.same("parts")
     assert_short_rows(pair, "parts")
+    wait_lasting()
     result = pair.verdict(status, "parts")
     assert result.exit_code == 1, result
     (gap,) = result.json["problems"]

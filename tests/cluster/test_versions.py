@@ -12,7 +12,17 @@ from tests.cluster.test_verdicts import assert_complete
 from tests.lab.lab import Lab
 from tests.lab.ports import Ports
 from tests.lab.waiting import wait_until
-from tests.pair import PEER, REPLICATE_TRACKER, WAL_TRACKER, Pair, serves_state, start_pair, tool_here, tracked_spec
+from tests.pair import (
+    PEER,
+    REPLICATE_TRACKER,
+    WAL_TRACKER,
+    Pair,
+    serves_state,
+    start_pair,
+    tool_here,
+    tracked_spec,
+    wait_lasting,
+)
 from tests.witness import WITNESS_PEER, ZNODE, Witness, assert_witnessed, end_quietly, wait_covered_soon, write_from
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
@@ -43,9 +53,9 @@ def complete_then_gap(pair: Pair, status: Path) -> None:
     pair.connect()
     pair.master.admin.put_rows("t", "f", 5, prefix="lot")
     wait_until(lambda: b"lot00000004" in pair.slave.admin.rows("t"), 60, "the later rows have arrived")
+    wait_lasting()
     result = pair.verdict(status, "t")
-    assert result.exit_code == 1, result
-    assert result.json["hbase"]["regions"]["gap"] == 1
+    assert (result.exit_code, result.json["hbase"]["regions"]["gap"]) == (1, 1), result
 
 
 def _a_restored_snapshot_is_named(pair: Pair, status: Path) -> None:

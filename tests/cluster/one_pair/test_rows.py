@@ -16,7 +16,7 @@ from status_tool.rules.kept_proofs import MARGIN_MS
 from status_tool.runs import compare_rows
 from tests.lab.cluster import Cluster
 from tests.lab.waiting import wait_until
-from tests.pair import PEER, Pair, Result, tool_here
+from tests.pair import PEER, Pair, Result, tool_here, wait_lasting
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -156,6 +156,7 @@ def repaired(pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> Repaired:
     pair.master.admin.put_rows("gapped", "f", 5, start=200, prefix="a")
     wait_until(lambda: b"a00000204" in pair.slave.admin.rows("gapped"), 60, "later rows have arrived")
     newest_s = time.time()
+    wait_lasting()
     assert regions(pair.verdict(status, "gapped").json) == {"complete": 1, "gap": 1}
     document = settled(pair, status, "gapped", 1)
     assert regions(document) == {"complete": 1, "differs": 1}
