@@ -10,6 +10,7 @@ from typing import Any
 
 from status_tool.cli.run_options import CHECKS, OPTIONS, READS_MASTER, Mode
 from status_tool.errors import UsageError
+from status_tool.vocabulary.header import HALF_NAMES
 
 PAIRS: tuple[tuple[str, Mode, str, str], ...] = (
     *((name, Mode.LIVE, "rows", READS_MASTER) for name in ("master_conf", "master_thrift", "master_zookeeper")),
@@ -83,8 +84,7 @@ def refusal(name: str, mode: Mode, given: frozenset[str], half: str | None) -> s
     if name == "mode" and mode in CHECKS and not given & MADE_BY_CHECKS:
         return f"goes with {mode} only where that writes a file: -d, --report, --metrics, --repair-script or a list"
     if option.half is not None and half not in (None, option.half):
-        named = {"hbase": "HBase", "hdfs": "HDFS"}[option.half]
-        return f"does not go with --only {half}: it is about the {named} half"
+        return f"does not go with --only {half}: it is about the {HALF_NAMES[option.half]} half"
     if name == "wait" and half == "hdfs" and mode in BARRIER_MODES:
         return f"does not go with --only hdfs in {mode}: it waits for HBase's region servers"
     return None

@@ -17,6 +17,7 @@ from typer.main import get_command
 from status_tool.cli.main import app
 from status_tool.cli.modes import PAIRS
 from status_tool.cli.run_options import OPTIONS, Mode
+from status_tool.vocabulary.header import HALF_NAMES
 
 PROGRAM = "status-tool"
 _PIPE = "\\|"  # a bare one would end the cell, even in code
@@ -92,7 +93,7 @@ def _forms_of(name: str) -> str:
     ]
     parts = ["all" if modes == list(_SHORT.values()) else " ".join(modes)]
     parts += [f"with `{OPTIONS[option.needs].flag}`"] if option.needs else []
-    parts += [f"{option.half.replace('hbase', 'HBase').replace('hdfs', 'HDFS')} only"] if option.half else []
+    parts += [f"{HALF_NAMES[option.half]} only"] if option.half else []
     return ", ".join(parts)
 
 

@@ -48,7 +48,7 @@ from status_tool.rules.witnessed import unwitnessed
 from status_tool.rules.words import Word, covers_file, is_past, known_until_ms
 from status_tool.vocabulary.codes import CODES
 from status_tool.vocabulary.findings import NO_PROOFS, Finding, RowProofs
-from status_tool.vocabulary.header import Header
+from status_tool.vocabulary.header import HALF_NAMES, Header
 from status_tool.vocabulary.ids import cluster_names
 from status_tool.vocabulary.names import namespace_of
 from status_tool.vocabulary.schema import Row
@@ -546,8 +546,7 @@ def _scope_findings(
 def _half_notices(master: Header, slave: Header, scope: Scope) -> list[str]:
     wanted = [("hbase", scope.check_hbase), ("hdfs", scope.check_hdfs)]
     return [
-        f"{half.replace('hbase', 'HBase').replace('hdfs', 'HDFS')} was not checked:"
-        f" the {header.side}'s status holds only {header.half}"
+        f"{HALF_NAMES[half]} was not checked: the {header.side}'s status holds only {HALF_NAMES[header.half]}"
         for half, asked in wanted
         for header in (master, slave)
         if asked and not _holds(half, header)

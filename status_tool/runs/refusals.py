@@ -15,7 +15,7 @@ from status_tool.runs.check import Check, GivenOption
 from status_tool.runs.master_side import MasterSide
 from status_tool.runs.question import NAMED_LIMITS, narrowed_roots, refuse_since
 from status_tool.status_file.reader import StatusFile
-from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, RECORDED, Header
+from status_tool.vocabulary.header import BY_CHECK, BY_OPTION, HALF_NAMES, RECORDED, Header
 from status_tool.vocabulary.selection import LOCAL, ChoosingFiles, ChosenFiles, is_glob
 from status_tool.vocabulary.verdicts import Evidence
 
@@ -28,7 +28,8 @@ def header_in_scope(header: Header, check: Check) -> Header:
     if (header.half == "hdfs" and not check.scope.check_hdfs) or (
         header.half == "hbase" and not check.scope.check_hbase
     ):
-        raise UsageError(f"FILE holds only the {header.half} half: it was written with --only {header.half}")
+        name = HALF_NAMES[header.half]
+        raise UsageError(f"FILE holds only the {name} half: it was written with --only {header.half}")
     for option in check.given:
         _refuse_option(option, header)
         if header.is_witnessed and option.flag in ("--rows", "--sample"):
@@ -87,7 +88,8 @@ def _refuse_option(option: GivenOption, header: Header) -> None:
         )
     if option.half is not None and header.half not in ("both", option.half):
         raise UsageError(
-            f"{option.flag} does not go with this FILE, which holds only the {header.half} half (--only {header.half})"
+            f"{option.flag} does not go with this FILE, which holds only the {HALF_NAMES[header.half]} half (--only "
+            f"{header.half})"
         )
 
 

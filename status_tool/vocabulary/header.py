@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 MASTER, SLAVE = "master", "slave"
 SIDES = (MASTER, SLAVE)
-HALVES = ("both", "hbase", "hdfs")
+HALF_NAMES = {"hbase": "HBase", "hdfs": "HDFS"}
+HALVES = ("both", *HALF_NAMES)
 RECORDED, BY_OPTION, BY_CHECK = "recorded", "option", "check"
 SHUTDOWN_SOURCES = (RECORDED, BY_OPTION, BY_CHECK)
 """A shutdown time was recorded on the master, given by -s when FILE was written, or by -s of the check itself."""

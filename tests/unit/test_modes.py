@@ -304,7 +304,7 @@ def test_two_trees_of_the_master_in_one_place_of_the_slave(
 def test_a_file_without_the_half(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Options about HBase with a FILE of HDFS alone."""
     for option in (["--table", "t"], ["--since", "1700000000000"], ["--ignore-later-writes"]):
-        assert "holds only the hdfs half" in refused(capsys, "-i", file_with(tmp_path, "hdfs"), *option)
+        assert "holds only the HDFS half" in refused(capsys, "-i", file_with(tmp_path, "hdfs"), *option)
 
 
 def test_a_file_of_the_original(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
