@@ -14,14 +14,16 @@ from functools import cache
 SUMMED = ("algorithm", "length", "checksum")
 """Columns by which a checksum is known to be one of these."""
 _COMPOSITE = "COMPOSITE-"
-_MD5_OF = re.compile(r"MD5-of-(\d+)MD5-of-(\d+)(CRC32C?)\b")
+_MD5_OF = re.compile(r"MD5-of-([0-9]{1,9})MD5-of-([0-9]{1,9})(CRC32C?)\b")
 """Begins the name of HDFS's default checksum: chunks of a block (0: it is the only one), and bytes of a chunk."""
-_STRIPED = re.compile(r"(\d+)-\d+-(\d+)k\b")
+_STRIPED = re.compile(r"([0-9]{1,3})-[0-9]+-([0-9]{1,9})k\b")
 """In the name of an erasure coding policy: data blocks of a group, and KiB of a cell."""
 _OWN_CRC = {"CRC32C": bytes.fromhex("48674bc7"), "CRC32": bytes.fromhex("2144df1c")}
 """The CRC of any content that ends with its own CRC, by the kind of CRC."""
 _MOST_CHUNKS = 1 << 20
 """Chunks of the largest block that is looked at. HDFS's defaults make 2^18."""
+_MOST_BLOCKS = 1 << 20
+"""Blocks of the largest file that is looked at: a file may state any length. HDFS's defaults make 2^47 bytes."""
 _SIZE = 16  # bytes of an MD5
 _GROWING = threading.Lock()
 
@@ -41,7 +43,7 @@ def is_blind_sum(algorithm: str | None, length: int | None, checksum: str | None
     if striped is not None:
         return _md5_of_striped(chunks, per_block, kind, *striped).hex() == checksum
     blocks, rest = divmod(chunks, per_block) if per_block else (0, chunks)
-    if rest > _MOST_CHUNKS:
+    if rest > _MOST_CHUNKS or blocks > _MOST_BLOCKS:
         return False
     joined = _md5_of_own(kind, per_block) * blocks + (_md5_of_own(kind, rest) if rest else b"")
     return md5_of(joined).hex() == checksum
@@ -53,6 +55,8 @@ def _md5_of_striped(chunks: int, per_block: int, kind: str, blocks: int, per_cel
     `per_cell` is the number of chunks of a cell; cells go to the blocks of a group by turns.
     """
     groups, rest = divmod(chunks, per_block * blocks) if per_block else (0, chunks)
+    if groups > _MOST_BLOCKS:
+        return b""
     whole = md5_of(_md5_of_own(kind, per_block) * blocks) if groups else b""
     cells, last = divmod(rest, per_cell)
     turns, more = divmod(cells, blocks)
