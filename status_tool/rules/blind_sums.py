@@ -11,8 +11,6 @@ import re
 import threading
 from functools import cache
 
-SUMMED = ("algorithm", "length", "checksum")
-"""Columns by which a checksum is known to be one of these."""
 _COMPOSITE = "COMPOSITE-"
 _MD5_OF = re.compile(r"MD5-of-([0-9]{1,9})MD5-of-([0-9]{1,9})(CRC32C?)\b")
 """Begins the name of HDFS's default checksum: chunks of a block (0: it is the only one), and bytes of a chunk."""

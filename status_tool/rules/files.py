@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from status_tool.rules.blind_sums import SUMMED, is_blind_sum
+from status_tool.rules.blind_sums import is_blind_sum
 from status_tool.vocabulary.findings import Finding
 from status_tool.vocabulary.header import MASTER, SLAVE
 from status_tool.vocabulary.schema import Row
@@ -82,11 +82,12 @@ def _compare_contents(ours: Row, theirs: Row) -> tuple[str, str | None]:
         )
     known = ours.get("checksum") is not None and theirs.get("checksum") is not None
     alike = known and ours.get("algorithm") is not None and ours["algorithm"] == theirs.get("algorithm")
-    # FILE of the original tool has no lengths: the slave's is that of what has this checksum there.
-    summed = {**theirs, "length": theirs.get("length") if ours.get("length") is None else ours["length"]}
-    if is_blind := alike and ours["checksum"] == theirs["checksum"] and is_blind_sum(*map(summed.get, SUMMED)):
+    is_same = alike and ours["checksum"] == theirs["checksum"]
+    # FILE of the original tool has no lengths: the other side's is that of what has this checksum there.
+    length = theirs.get("length") if ours.get("length") is None else ours["length"]
+    if is_blind := is_same and is_blind_sum(ours["algorithm"], length, ours["checksum"]):
         known = alike = False
-    if alike and ours["checksum"] == theirs["checksum"]:
+    elif is_same:
         return "match", None
     # HDFS's checksum is also that of the blocks' lengths, of which its name tells the first one's alone (`concat`).
     if read and are_sized:
@@ -163,7 +164,8 @@ def evident_matches(rows: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatc
 
 def _are_blind(rows: pa.RecordBatch, among: pa.BooleanArray) -> pa.BooleanArray:
     """Return `is_blind_sum` of the files that are `among` the rows."""
-    found = map(is_blind_sum, *(column.to_pylist() for column in rows.select(SUMMED).filter(among).columns))
+    summed = rows.select(["algorithm", "length", "checksum"]).filter(among)
+    found = map(is_blind_sum, *(column.to_pylist() for column in summed.columns))
     return pa.array([is_asked and next(found) for is_asked in among.to_pylist()], pa.bool_())
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 MASTER, SLAVE = "master", "slave"
 SIDES = (MASTER, SLAVE)
 HALF_NAMES = {"hbase": "HBase", "hdfs": "HDFS"}
+"""The halves of a status, as `--only` and `Header.half` call them, and their names in messages."""
 HALVES = ("both", *HALF_NAMES)
 RECORDED, BY_OPTION, BY_CHECK = "recorded", "option", "check"
 SHUTDOWN_SOURCES = (RECORDED, BY_OPTION, BY_CHECK)

@@ -40,8 +40,8 @@ from status_tool.vocabulary.states import FactState
 from tests.unit.test_evidence_reference import family
 
 CUT_MS, CREATED_MS = 100_000_000, 100_001_000
-HOUR_MS = 3_600_000
 """The barrier follows the samples."""
+HOUR_MS = 3_600_000
 PART = TableRange("t", Interval(b"a", b"k"))
 OTHER = TableRange("t", Interval(b"p", b""))
 FAMILY = family()
