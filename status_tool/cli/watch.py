@@ -13,6 +13,7 @@ from status_tool.cli.repeated import RoundParameters, ServiceCommand, given_opti
 from status_tool.cli.run_options import DECLARED, MOST, OPTIONS, Mode
 from status_tool.cli.signals import loading
 from status_tool.cli.targets import refuse_overwriting
+from status_tool.clients.config import port_number
 from status_tool.errors import UsageError
 from status_tool.spark.settings import take_spark
 
@@ -132,7 +133,7 @@ def _address(text: str | None) -> tuple[str, int | None]:
     if text is None:
         return _LOOPBACK, None
     host, _, port = text.rpartition(":")
-    if not port.isdigit() or int(port) > 65_535:
+    if (number := port_number(port)) is None:
         raise UsageError(f"--listen {text}: expected PORT or HOST:PORT")
     # Brackets keep an IPv6 address apart from its port; `bind` takes none.
-    return host.strip("[]") or _LOOPBACK, int(port)
+    return host.strip("[]") or _LOOPBACK, number

@@ -103,7 +103,7 @@ def keep_watch(what: RoundParameters, service: Service) -> int:
             stale_s = STALE_ROUNDS * service.every_s + STALE_S
             pages = stack.enter_context(closing(HttpPages(*service.listen, stale_s)))
             # stdout has one line, or one document, a round.
-            print_beside(f"listening on {service.listen[0]}:{pages.port}")
+            print_beside(f"listening on {pages.address}")
         folder = stack.enter_context(as_service())
         webhook = None if service.webhook is None else stack.enter_context(closing(Webhook(service.webhook)))
         watcher = _Watcher(what, history, pages, webhook, folder)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import glob
 import posixpath
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -39,6 +40,7 @@ UPDATE_PERIOD_KEY = "hbase.replicationtable.updateperiod"
 SPOOL_DIR_KEY = "hbase.replicationtable.spool.dir"
 _WAL_FOLDERS = ("WALs", "oldWALs", "MasterData", "corrupt")
 """Folders of HBase's own in `hbase.wal.dir` (`HConstants`), which may hold others."""
+_PORT = re.compile(r"[0-9]{1,5}")
 _CLUSTER_ID = "????????-????-4???-[89ab]???-????????????"
 """Glob for the ids of clusters, which are random UUIDs (`ClusterId`)."""
 SECURITY_KEY = "hbase.security.authentication"
@@ -489,9 +491,14 @@ def _qops(asked: str, key: str) -> tuple[str, ...]:
 def host_port(text: str, option: str) -> tuple[str, int]:
     """Parse the value of an option. Raises `ConfigurationError`."""
     host, _, port = text.strip().rpartition(":")
-    if not host or not port.isdecimal() or not 0 < int(port) < 65536 or not _is_name(host):
+    if not host or not (number := port_number(port)) or not _is_name(host):
         raise ConfigurationError(f"{option} {text!r}: expected HOST:PORT")
-    return host, int(port)
+    return host, number
+
+
+def port_number(text: str) -> int | None:
+    """Parse a port, or 0 for any free one; None if it is neither."""
+    return int(text) if _PORT.fullmatch(text) and int(text) < 65536 else None
 
 
 def _is_name(host: str) -> bool:

@@ -8,6 +8,7 @@ since before its last flush, up to which the origin's heads are known: its track
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -34,6 +35,7 @@ from status_tool.vocabulary.details import (
 from status_tool.vocabulary.header import SKEW_MS
 from status_tool.vocabulary.schema import Row
 
+_LONG = re.compile(r"[0-9]{1,18}")
 _WAL = {
     "server": optional(is_text),
     **dict.fromkeys(("started_ms", "position", "left"), optional(is_number)),
@@ -209,7 +211,7 @@ def known_writers(queue_rows: Iterable[Row]) -> set[str] | None:
 def start_code(server: str) -> int | None:
     """Return when a region server `host,port,startcode` was started, on its own clock (epoch ms)."""
     code = server.rpartition(",")[2]
-    return int(code) if code.isdigit() else None
+    return int(code) if _LONG.fullmatch(code) else None
 
 
 def left_bytes(queues: Iterable[Mapping[str, Any]], peer_id: str | None) -> int | None:

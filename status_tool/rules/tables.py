@@ -204,7 +204,8 @@ def judge_tables(
 
     `master_rows` and `slave_rows` are the `table` rows of either side.
     """
-    descriptors = {row["table"]: row.get("detail") for row in master_rows if question.in_scope(row.get("table"))}
+    named = (row for row in master_rows if row.get("table") and question.in_scope(row["table"]))
+    descriptors = {row["table"]: row.get("detail") for row in named}
     slave = {row["table"]: _SlaveTable.of(row.get("detail")) for row in slave_rows if row.get("table")}
     by_name = {age.table: age for age in ages if question.in_scope(age.table)}
     question = replace(question, has_descriptors=bool(descriptors))

@@ -46,6 +46,7 @@ from status_tool.published.table import PublishedTable
 from status_tool.report.text import not_covered
 from status_tool.rules.peers import FamilyFilter
 from status_tool.rules.pruning import StreamKey, key_of
+from status_tool.rules.queue_proofs import start_code
 from status_tool.rules.segments import Segment, earliest, merged
 from status_tool.rules.sides import asked_filter, recorded_filter
 from status_tool.rules.streams import is_shipped
@@ -97,8 +98,8 @@ class Judgement:
     skew_ms: int | None = None
     heard_ms: int | None = None
     """When the first of the servers read the barrier, on its own clock."""
-    lows_ms: Mapping[int, int] = field(default_factory=dict)
-    """By origin of a server whose clock was set back, the earliest that it has shown since."""
+    lows_ms: frozenset[tuple[str, int]] = frozenset()
+    """Each server with times that its clock may show again: when it started, and the earliest since it was set back."""
     error: str = ""
 
     @property
@@ -241,7 +242,7 @@ class _Bench:
             shipped, families = question.shipped, question.queues.families
             facts = side.facts()
             heard_ms = min(_heard_ms(facts), default=None)
-            lows_ms = dict(_lows_ms(facts))
+            lows_ms = frozenset(_lows_ms(facts))
             return Judgement(closing, file.header, outcome, shipped, families, _skew_ms(facts), heard_ms, lows_ms)
 
     def beyond(self, newest: Judgement) -> Mapping[str, Beyond]:
@@ -403,11 +404,12 @@ def _skew_ms(facts: SideFacts) -> int | None:
     return max((max(abs(at - issued), abs(at - ended)) for at in _heard_ms(facts)), default=None)
 
 
-def _lows_ms(facts: SideFacts) -> Iterator[tuple[int, int]]:
+def _lows_ms(facts: SideFacts) -> Iterator[tuple[str, int]]:
     for row in facts.kind("server"):
-        low_ms: Any = (object_in(row["detail"] or "{}") or {}).get("clock_low_ms")
-        if row["origin"] is not None and is_number(low_ms):
-            yield row["origin"], low_ms
+        server = str(row["server"])
+        set_back = (object_in(row["detail"] or "{}") or {}).get("clock_low_ms")
+        lows: tuple[Any, ...] = (start_code(server), set_back)
+        yield from ((server, low_ms) for low_ms in lows if is_number(low_ms))
 
 
 def _heard_ms(facts: SideFacts) -> list[int]:
@@ -523,16 +525,12 @@ def _point_ms(later: Sequence[Closing], done: Mapping[int, Judgement], one: Judg
 
     `later` are the files that are newer, the newest first, and `done` what was judged of them and of others.
     A server vouches for what it acknowledged before it read the barrier, on its own clock: a publisher's clock that is
-    ahead does not make the point later than that. Nor does a clock that was set back since: the times that it has shown
-    twice are proven once, so that the point is no later than the earliest that is known to have been shown again.
+    ahead does not make the point later than that. Nor does a clock that was set back since, or that of a server that
+    has started since: the times that clocks have shown twice are proven once, so that the point is no later than the
+    earliest that is known to have been shown again.
     """
     if one.header is None:
         return None
-    lows = [
-        low_ms
-        for number in range(len(later))
-        if number in done
-        for origin, low_ms in done[number].lows_ms.items()
-        if one.lows_ms.get(origin) != low_ms
-    ]
-    return earliest(one.header.cut_ms, one.heard_ms, *(file.barrier_ms for file in later), *lows)
+    lows = frozenset[tuple[str, int]]().union(*(done[number].lows_ms for number in range(len(later)) if number in done))
+    again_ms = (low_ms for _, low_ms in lows - one.lows_ms)
+    return earliest(one.header.cut_ms, one.heard_ms, *(file.barrier_ms for file in later), *again_ms)

@@ -280,13 +280,14 @@ def disprove(
     repeated: Repeated,
     file: StatusFile,
     slave_small: Iterable[Row],
-    slave_now: Callable[[], tuple[Iterable[Row], Iterable[Row]]],
+    slave_now: Callable[[], tuple[Iterable[Row], Iterable[Row]] | None],
 ) -> RowProofs:
     """Return what samples decide against the streams of tables that these prove.
 
     Only where nobody is known to have written to the table since shortly before the samples were taken, or to the
     slave's, both sides keep the same cells, they are still not equal, and nothing newer than FILE has arrived after
-    that. `slave_now` reads the slave's small rows and its `segment` rows anew. Raises `ConnectionFailed`.
+    that, as far as all servers of the slave have said. `slave_now` reads the slave's small rows and its `segment` rows
+    anew. Raises `ConnectionFailed`.
     """
     found = _contradicted(question, outcome, repeated, filed_tables(file.rows_of("sample"), is_whole=False))
     sides = [_described(settings, rows) for rows in (file.rows_of("table"), slave_small)]
@@ -297,7 +298,9 @@ def disprove(
     again = repeat(settings, found, AGAIN_S)
     heads = {key_of(row): row["seq"] or -1 for row in file.rows_of("stream") if row["table"] in found}
     # After the digests: an entry that had changed the rows by then has its segment now, and a bulk load its time.
-    small, segments = slave_now()
+    if (now := slave_now()) is None:
+        return NO_PROOFS
+    small, segments = now
     newer = _loaded(small, found, question) | {
         row["table"] for row in segments if row["seq"] > heads.get(key_of(row), -1)
     }

@@ -202,10 +202,13 @@ def segment_rows(gathered: Snapshot) -> Iterator[Row]:
     yield from _segments_of(_left_to_spark(gathered))
 
 
-def slave_now(settings: Settings, request: Request, say: Say) -> tuple[Iterable[Row], Iterator[Row]]:
-    """Return the small rows and the `segment` rows of the slave as it is now. What `gather` has left stays."""
+def slave_now(settings: Settings, request: Request, say: Say) -> tuple[Iterable[Row], Iterator[Row]] | None:
+    """Return the small rows and the `segment` rows of the slave as it is now; None where a server has not echoed.
+
+    What it applied last may have no segment yet. What `gather` has left stays.
+    """
     gathered = snapshot(settings, dataclasses.replace(request, hdfs=False), say)
-    return gathered.rows, _segments_of(gathered)
+    return None if gathered.unsettled else (gathered.rows, _segments_of(gathered))
 
 
 def _segments_of(gathered: Snapshot) -> Iterator[Row]:

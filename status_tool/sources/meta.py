@@ -24,7 +24,8 @@ from status_tool.vocabulary.states import RegionState
 _HOSTED = [b"info:regioninfo", b"info:server", b"info:serverstartcode", b"info:state"]
 """Columns that tell of a region and who has it; HBase has more there, also of other replicas."""
 _OPENED = [*_HOSTED, b"info:seqnumDuringOpen"]
-_STATE, _OPEN = b"info:state", (b"OPEN", 0)
+_STATE, _OPEN, _CLOSED = b"info:state", (b"OPEN", 0), (b"CLOSED", 0)
+_AT_REST = (b"CLOSED", b"OFFLINE")
 FEW_TABLES = 20
 """Of more, all of `hbase:meta` is read at once."""
 
@@ -53,7 +54,7 @@ class HostedRegion:
 def regions(endpoint: ThriftEndpoint, live: Collection[str], state_table: str, only: TableFilter) -> Iterator[NewRow]:
     """Yield `region` rows of every user table, with who hosts them now.
 
-    `state` is `hosted` by a live server, `unhosted` by none, `disabled` with its table, or `split` (a parent
+    `state` is `hosted` by a live server, `unhosted` by none, `disabled` (closed, with its table), or `split` (a parent
     that waits for the janitor). Secondary replicas write no WAL and are left out. A table's own row comes before those
     of its regions (`MetaCellComparator`), so nothing is held back; without it the table counts as enabled.
     """
@@ -146,11 +147,15 @@ def _region(key: bytes, cells: Cells) -> NewRow | None:
 def _hosting(
     was: RegionState | None, cells: Cells, enabled: bool, live: Collection[str]
 ) -> tuple[RegionState, str | None]:
-    """Return the state of a region and its server."""
+    """Return the state of a region and its server.
+
+    While a table is being disabled or enabled, regions of it are open, in transition, or wait to be opened once more
+    since their server crashed: these are at rest only once they are closed (`AssignmentManager`).
+    """
     state, server = cells.get(_STATE, _OPEN)[0], _server(cells)
     if was == RegionState.SPLIT or state in (b"SPLIT", b"MERGED"):
         return RegionState.SPLIT, None
-    if not enabled:
+    if not enabled and cells.get(_STATE, _CLOSED)[0] in _AT_REST:
         return RegionState.DISABLED, None
     # `hbase:meta` shows a crashed server's regions as OPEN until its `ServerCrashProcedure` has dealt with them.
     if state == b"OPEN" and server in live:

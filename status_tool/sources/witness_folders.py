@@ -108,9 +108,10 @@ def _ids(place: WitnessPlace, access: RpcAccess) -> tuple[str, str]:
 
 def _id(folder: Path, name: str) -> str:
     try:
-        return (folder / name).read_text().strip()
-    except OSError as error:
-        raise ConfigurationError(f"{folder} is no folder of a witness ({name}: {error.strerror})") from None
+        return (folder / name).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", "it is no text")
+        raise ConfigurationError(f"{folder} is no folder of a witness ({name}: {why})") from None
 
 
 class _Gone(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -62,6 +63,12 @@ class HttpPages:
         """The port: the one that was free, if 0 was asked for."""
         return int(self._server.server_address[1])
 
+    @property
+    def address(self) -> str:
+        """`host:port`, with an IPv6 address in brackets."""
+        host = str(self._server.server_address[0])
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+
     def show(self, pages: Pages) -> None:
         """Show a round from now on."""
         with self._lock:
@@ -104,6 +111,8 @@ class HttpPages:
 class _Server(ThreadingHTTPServer):
     def __init__(self, address: tuple[str, int], pages: HttpPages) -> None:
         self.pages = pages
+        if ":" in address[0]:
+            self.address_family = socket.AF_INET6
         super().__init__(address, _Handler)
 
     def server_bind(self) -> None:

@@ -362,6 +362,9 @@ def test_a_folder_that_is_none_or_damaged_is_refused(tmp_path: Path) -> None:
         witness_stores([tmp_path])
     with pytest.raises(ConfigurationError, match="is no folder of a witness"):
         read_arrivals(tmp_path)
+    (tmp_path / "store.id").write_bytes(b"\xff")
+    with pytest.raises(ConfigurationError, match=r"is no folder of a witness \(store.id: it is no text"):
+        witness_stores([tmp_path])
     copy = Path(shutil.copytree(FOLDER, tmp_path / "copy"))
     log = bytearray((copy / "2.log").read_bytes())
     log[-1] ^= 1

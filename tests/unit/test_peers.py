@@ -139,8 +139,9 @@ def test_what_a_peer_ships(facts: dict[str, Any], shipped: set[str], left_out: d
 
 
 def test_a_family_that_is_not_shipped_is_not_asked() -> None:
-    """The slave need not have it, and a table of nothing else is not replicated to it."""
-    ours = [{"table": one, "detail": json.dumps({"families": {"f": {"scope": 1}, "g": {"scope": 1}}})} for one in "tu"]
+    """The slave need not have it, and a table of nothing else is not replicated to it. A row without a name is none."""
+    detail = json.dumps({"families": {"f": {"scope": 1}, "g": {"scope": 1}}})
+    ours = [{"table": one, "detail": detail} for one in ("t", None, "u")]
     theirs = [{"table": name, "detail": json.dumps({"families": {"f": {}}, "regions": 1})} for name in "tu"]
     ages = [TableAge(name, 1, 5, 5, False) for name in "tu"]
     header = Header("master", HERE, 9, 9, coverage_ms=1)

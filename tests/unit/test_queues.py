@@ -224,8 +224,9 @@ def test_bulk_loads_outlive_a_start_of_hbases_master(spans: tuple[tuple[int, ...
     assert queue_facts([FIRST], rows, peer).loads_from_ms == from_ms + SKEW_MS
 
 
-def test_a_server_without_a_start_code_is_younger_than_no_peer() -> None:
-    nameless = {**CRASHED, "server": "odd"}
+@pytest.mark.parametrize("code", ["odd", "h,1,", "h,1,\N{SUPERSCRIPT TWO}", f"h,1,{'9' * 5_000}"])
+def test_a_server_without_a_start_code_is_younger_than_no_peer(code: str) -> None:
+    nameless = {**CRASHED, "server": code}
     found = queue_facts([FIRST], [nameless], PEER)
     assert (found.drained, "added, changed" in found.left[7]) == (frozenset(), True)
 

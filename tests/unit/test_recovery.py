@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -31,6 +32,7 @@ from status_tool.runs.recovery import (
     _answer,
     _Bench,
     _heard_ms,
+    _lows_ms,
     _Search,
     _skew_ms,
     beyond_of,
@@ -53,7 +55,7 @@ from status_tool.vocabulary.outcome import (
     RecoveryPoint,
     TablePoint,
 )
-from status_tool.vocabulary.schema import STATUS_SCHEMA
+from status_tool.vocabulary.schema import STATUS_SCHEMA, Row
 from status_tool.vocabulary.scope import Scope
 from status_tool.vocabulary.verdicts import Evidence, Status, Verdict
 from tests.pair import REPOSITORY
@@ -344,14 +346,24 @@ def test_a_publishers_clock_that_is_ahead_makes_no_point_later(heard_ms: int | N
     assert (found.point_ms, found.tables["t"].point_ms) == (point_ms, point_ms)
 
 
-@pytest.mark.parametrize(("lows_ms", "point_ms"), [({}, 6_000), ({1: 5_500}, 5_500), ({2: 4_000}, 6_000)])
-def test_times_that_clocks_show_again_are_proven_once(lows_ms: dict[int, int], point_ms: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "detail", "point_ms"),
+    [
+        *(("old,1,3000", {}, 6_000), ("old,1,3000", {"clock_low_ms": 4_000}, 6_000)),
+        *(("old,1,3000", {"clock_low_ms": 5_500}, 5_500), ("new,1,6001", {}, 6_000), ("new,1,5400", {}, 5_400)),
+        ("new,1,5400", {"clock_low_ms": 5_300}, 5_300),
+    ],
+)
+def test_times_that_clocks_show_again_are_proven_once(name: str, detail: dict[str, int], point_ms: int) -> None:
     """The newest file by number lacks something, and was written after all clocks of the master had been set back."""
     files = [replace(closing(0), barrier_ms=6_000, cut_ms=6_000, number=2), replace(closing(1), number=1)]
 
     def judge(one: Closing) -> Judgement:
         is_newest = one.number == 2
-        return replace(judgement(one, L if is_newest else C), lows_ms={2: 4_000} | lows_ms if is_newest else {2: 4_000})
+        known = [{"kind": "server", "server": "old,1,3000", "detail": '{"clock_low_ms": 4000}'}]
+        newest = [{"kind": "server", "server": name, "detail": json.dumps(detail)}]
+        facts = SideFacts(header(one), cast(tuple[Row, ...], (*known, *newest) if is_newest else tuple(known)))
+        return replace(judgement(one, L if is_newest else C), lows_ms=frozenset(_lows_ms(facts)))
 
     looked = _Search(files, judge)
     looked.run()

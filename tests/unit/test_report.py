@@ -706,10 +706,10 @@ def test_no_name_becomes_markup(name: str) -> None:
 
 
 @settings(deadline=None)
-@given(st.text(min_size=1))
+@given(st.text(min_size=1).filter(lambda name: name != "m"))
 @example(HOSTILE)
 def test_no_name_becomes_markup_on_the_other_pages(name: str) -> None:
-    """They have no script, and their policy lets none run."""
+    """They have no script, and their policy lets none run. The master is `m`: of one cluster there is less to draw."""
 
     def pages(text: str) -> Iterator[str]:
         clusters = ClusterMap((Cluster("m", text, "master"), Cluster(text, text)), (PeerLink("m", text, text, text),))

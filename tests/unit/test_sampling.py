@@ -153,6 +153,7 @@ class Slave:
         self.shipped = {"t": ("f",)}
         self.slave_family = dict(FAMILY)
         self.slave_seq = 7
+        self.is_silent = False
         self.loaded: tuple[FactState, int] | None = None
         self.slave_loaded: dict[str, int] = {"master": CREATED_MS, "master,other": CREATED_MS}
         self.written_ms: int | None = None
@@ -186,7 +187,9 @@ class Slave:
     def batches(self, kinds: set[str]) -> Iterable[pa.RecordBatch]:
         return codec.batches(cast(list[NewRow], self.rows(*kinds)), 1)
 
-    def now(self) -> tuple[Iterable[Row], Iterable[Row]]:
+    def now(self) -> tuple[Iterable[Row], Iterable[Row]] | None:
+        if self.is_silent:
+            return None
         detail = _text({"families": {}, "written_by": self.slave_loaded})
         table = {"kind": "table", "table": "t", "detail": detail}
         segment = {"kind": "segment", "table": "t", "region": "r1", "origin": 1, "via": 0, "seq": self.slave_seq}
@@ -238,7 +241,7 @@ def test_a_sample_that_differs_at_rest_decides_against_the_streams(slave: Slave)
 @pytest.mark.parametrize(
     "change",
     [
-        *({"still_unequal": ()}, {"slave_seq": 8}, {"written_ms": 1}),
+        *({"still_unequal": ()}, {"slave_seq": 8}, {"is_silent": True}, {"written_ms": 1}),
         *(
             {"written_ms": 1, "accepted_drift": {"t"}},
             {"accepted_tables": ("t",)},
@@ -366,7 +369,14 @@ def test_what_has_arrived_is_read_whoever_may_read_it(has_kerberos: bool, monkey
         ThriftEndpoint("h", 1, principal="hbase/_HOST@R" * has_kerberos), "state", SLAVE, Generation(b"id", b"")
     )
     monkeypatch.setattr(StateTableSource, "read", lambda *_: codec.batches([segment]))
-    monkeypatch.setattr(slave_side, "snapshot", lambda *_: Snapshot(Header(SLAVE, "s", 1, 1), (), (source,)))
+    look = Snapshot(Header(SLAVE, "s", 1, 1), (), (source,))
+    monkeypatch.setattr(slave_side, "snapshot", lambda *_: look)
     assert source.is_read_here is has_kerberos
-    _, found = slave_side.slave_now(SETTINGS, Request(SLAVE, 0), lambda _: None)
+    _, found = slave_side.slave_now(SETTINGS, Request(SLAVE, 0), lambda _: None) or ((), ())
     assert [row["seq"] for row in found] == [5] * len(source.partitions())
+
+
+def test_a_server_that_does_not_echo_may_have_applied_what_has_no_segment(monkeypatch: pytest.MonkeyPatch) -> None:
+    look = Snapshot(Header(SLAVE, "s", 1, 1), (), (), unsettled=("h,1,5",))
+    monkeypatch.setattr(slave_side, "snapshot", lambda *_: look)
+    assert slave_side.slave_now(SETTINGS, Request(SLAVE, 0), lambda _: None) is None

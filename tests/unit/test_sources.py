@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -302,19 +302,20 @@ def test_a_file_that_is_read_in_part_is_no_evidence(monkeypatch: pytest.MonkeyPa
         read_spool(cast(WebHdfs, SpoolFolder("0000000000000005-1-0.growing.jsonl", line)), "spool")
 
 
-def meta_row(table: str, cells: dict[str, bytes]) -> tuple[bytes, Cells]:
+def meta_row(table: str, cells: Mapping[str, bytes | None]) -> tuple[bytes, Cells]:
     """A row of hbase:meta for region `REGION` of a table, hosted by h,1,5 unless said otherwise."""
     info = hbase_pb2.RegionInfo(
         region_id=7, table_name=hbase_pb2.TableName(namespace=b"default", qualifier=table.encode()), end_key=b"z"
     )
-    columns = {
+    columns: dict[str, bytes | None] = {
         "regioninfo": b"PBUF" + info.SerializeToString(),
         "server": b"h:1",
         "serverstartcode": int64(5),
         "state": b"OPEN",
-    } | cells
+        **cells,
+    }
     key = f"{table},,7.{REGION}.".encode()
-    return key, {b"info:" + name.encode(): cell(value) for name, value in columns.items()}
+    return key, {b"info:" + name.encode(): cell(value) for name, value in columns.items() if value is not None}
 
 
 @pytest.mark.parametrize(
@@ -327,14 +328,19 @@ def meta_row(table: str, cells: dict[str, bytes]) -> tuple[bytes, Cells]:
         ({"state": b"OPENING"}, True, {"h,1,5"}, "unhosted"),
         ({"state": b"FAILED_OPEN"}, True, {"h,1,5"}, "unhosted"),
         ({"server": b""}, True, {"h,1,5"}, "unhosted"),
-        ({"state": b"CLOSED"}, False, {"h,1,5"}, "disabled"),
+        *(({"state": state}, False, {"h,1,5"}, "disabled") for state in (b"CLOSED", b"OFFLINE")),
+        *(({"state": state}, False, {"h,1,5"}, "unhosted") for state in (b"CLOSING", b"OPENING", b"ABNORMALLY_CLOSED")),
+        ({"state": b"OPEN"}, False, {"h,1,5"}, "hosted"),
+        ({"state": b"OPEN"}, False, {"h,1,6"}, "unhosted"),
+        ({"state": None}, False, {"h,1,5"}, "disabled"),
+        ({"state": None}, True, {"h,1,5"}, "hosted"),
         ({"state": b"SPLIT"}, True, {"h,1,5"}, "split"),
     ],
 )
 def test_who_hosts_a_region(
-    cells: dict[str, bytes], enabled: bool, live: set[str], state: str, monkeypatch: pytest.MonkeyPatch
+    cells: Mapping[str, bytes | None], enabled: bool, live: set[str], state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A region that no live server hosts is never silently fine, unless its table is disabled.
+    """A region that no live server hosts is never silently fine, unless it has been closed with its table.
 
     HBase's servers are known in lower case and without brackets, but for `info:server`.
     """

@@ -15,7 +15,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
@@ -246,6 +246,13 @@ def asked(served: HttpPages, path: str, method: str = "GET") -> tuple[int, str]:
         return error.code, error.read().decode()
 
 
+def test_pages_at_an_ipv6_address() -> None:
+    with closing(HttpPages("::1", 0, stale_s=60.0)) as served:
+        assert served.address == f"[::1]:{served.port}"
+        with urllib.request.urlopen(f"http://{served.address}/healthz", timeout=10) as answer:
+            assert answer.status == HTTPStatus.OK
+
+
 def test_pages(pages: HttpPages) -> None:
     """What the last round found; a report is made once a round."""
     assert asked(pages, "/metrics")[0] == asked(pages, "/report")[0] == HTTPStatus.SERVICE_UNAVAILABLE
@@ -443,7 +450,7 @@ def test_a_file_of_a_clock_that_was_ahead_hides_no_newer_one(tmp_path: Path) -> 
         (["-i", "f", "-d"], "-d does not go with watch"),
         (["-i", "f", "-q"], "-q does not go with watch"),
         (["-i", "f", "--listen", "x"], "expected PORT or HOST:PORT"),
-        (["-i", "f", "--listen", "70000"], "expected PORT or HOST:PORT"),
+        *((["-i", "f", "--listen", port], "expected PORT or HOST:PORT") for port in ("70000", "\N{SUPERSCRIPT TWO}")),
         (["-i", "f", "--only", "hdfs", "--table", "t"], "--table does not go with --only hdfs"),
         (["-i", "f", "--differ", "-"], "one line a round"),
         (["-i", "f", "--nonsense"], "--nonsense"),
