@@ -7,6 +7,7 @@ and their rate are bounded over all threads.
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Collection, Iterator, Sequence
@@ -40,6 +41,11 @@ PASSED_OVER, AVOIDED_S = 20, 5.0
 """Number of times that a DataNode is skipped for one file if it has failed within so many seconds."""
 REFUSAL_TRIES = 2
 """A refused checksum is requested once more: a DataNode that has just died makes another one refuse."""
+ALIKE_S = 1.0
+"""Time for which a thread asks the DataNode that the NameNode has named for one checksum for others as well."""
+_PLAIN = re.compile(r"[A-Za-z0-9/._=,:@-]+")
+"""Paths that are the same in every URL: servers differ in what they encode and decode of others."""
+_PREFIX = "/webhdfs/v1"
 UNKNOWN_OPERATION = ("IllegalArgumentException", "UnsupportedOperationException")
 _READ_BYTES = 1 << 20
 _START_AFTER, _HTTPFS_START_AFTER = "startafter", "startAfter"
@@ -85,6 +91,28 @@ class _DataNodeFailed(Exception):
     def __init__(self, host: str, message: str) -> None:
         super().__init__(message)
         self.host = host
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A NameNode's redirection to a DataNode, before and after the path. It names nothing else of the file."""
+
+    before: str
+    after: str
+    until_s: float
+
+    @classmethod
+    def of(cls, location: str, path: str) -> _Way | None:
+        """Return the way; None if the redirection may hold for this path alone, as that of a gateway."""
+        before, _, query = location.partition("?")
+        if not before.endswith(_PREFIX + path) or not _PLAIN.fullmatch(path) or "namenoderpcaddress=" not in query:
+            return None
+        return cls(before.removesuffix(path), f"?{query}", time.monotonic() + ALIKE_S)
+
+    def to(self, path: str) -> str | None:
+        """Return the URL for another path; None if the NameNode has to be asked."""
+        is_fit = time.monotonic() < self.until_s and _PLAIN.fullmatch(path)
+        return f"{self.before}{path}{self.after}" if is_fit else None
 
 
 class RateLimit:
@@ -157,6 +185,7 @@ class WebHdfs(FileClient):
         self._batched = True
         self._start_after = _START_AFTER
         self._failed: dict[str, float] = {}
+        self._last = threading.local()
         self._actives = set[int]()
         """The indexes of NameNodes that have answered since they were last looked at, and are not looked at again."""
 
@@ -226,8 +255,17 @@ class WebHdfs(FileClient):
                 yield bean
 
     def checksum(self, path: str) -> tuple[str, bytes]:
-        """Return the algorithm's name and the raw bytes of GETFILECHECKSUM."""
-        answer = json.loads(self._from_datanode("GETFILECHECKSUM", path))["FileChecksum"]
+        """Return the algorithm's name and the raw bytes of GETFILECHECKSUM.
+
+        The NameNode's redirection is most of the cost, and says nothing of the file: whichever DataNode is asked asks
+        the NameNode itself (`WebHdfsHandler.onGetFileChecksum`).
+        """
+        way: _Way | None = getattr(self._last, "way", None)
+        data = self._alike(way.to(path)) if way is not None else None
+        if data is None:
+            data, location = self._from_datanode("GETFILECHECKSUM", path)
+            self._last.way = _Way.of(location, path)
+        answer = json.loads(data)["FileChecksum"]
         return answer["algorithm"], bytes.fromhex(answer["bytes"])
 
     def checksums(self, paths: Sequence[str]) -> list[tuple[str, bytes] | Refused]:
@@ -254,6 +292,23 @@ class WebHdfs(FileClient):
 
         self._from_datanode("OPEN", path, stream, offset=offset, length=length)
 
+    def _alike(self, location: str | None) -> bytes | None:
+        """Return the answer of a DataNode that was not named for this file; None if the NameNode has to be asked.
+
+        Nothing but an answer counts, so that what a refusal or a failure means is decided in one place.
+        """
+        if location is None or self._has_just_failed(location):
+            return None
+        # The DataNode will ask the NameNode.
+        self._limit.wait()
+        try:
+            return self._follow(location, None)
+        except Refused:
+            return None
+        except _DataNodeFailed:
+            self._failed[urlsplit(location).netloc] = time.monotonic()
+            return None
+
     def start_of(self, path: str, most: int | None = None) -> tuple[bytes, int | None]:
         """Return a file's first bytes (None: all of it), and its length as a reader sees it; None: not known (HttpFS).
 
@@ -271,10 +326,13 @@ class WebHdfs(FileClient):
                 response.close()  # Unread data must not be left in a connection that is reused.
             return data
 
-        return self._from_datanode("OPEN", path, take), visible
+        return self._from_datanode("OPEN", path, take)[0], visible
 
-    def _from_datanode(self, op: str, path: str, consume: Any = None, **params: Any) -> bytes:
-        """Return the answer of the DataNode that the NameNode redirects to. Tries another one if it does not answer."""
+    def _from_datanode(self, op: str, path: str, consume: Any = None, **params: Any) -> tuple[bytes, str]:
+        """Return the answer of the DataNode that the NameNode redirects to, and the redirection.
+
+        Tries another one if it does not answer.
+        """
         avoid, tried, refused, passed_over = "", 0, 0, 0
         deadline = self._patience.deadline()
         while True:
@@ -287,7 +345,7 @@ class WebHdfs(FileClient):
                     # The NameNode takes minutes to notice; until then it names another one only by chance.
                     passed_over += 1
                     continue
-                return self._follow(location, consume)
+                return self._follow(location, consume), location
             except _DataNodeFailed as failure:
                 avoid, tried = failure.host, tried + 1
                 self._failed[urlsplit(location).netloc] = time.monotonic()

@@ -98,8 +98,9 @@ class Judgement:
     skew_ms: int | None = None
     heard_ms: int | None = None
     """When the first of the servers read the barrier, on its own clock."""
-    lows_ms: frozenset[tuple[str, int]] = frozenset()
-    """Each server with times that its clock may show again: when it started, and the earliest since it was set back."""
+    lows_ms: frozenset[tuple[str, int, int]] = frozenset()
+    """Each server with the latest time from which its clock was set back (0: never), and one that it may show again:
+    when it started, and the earliest since it was set back, however often."""
     error: str = ""
 
     @property
@@ -404,12 +405,16 @@ def _skew_ms(facts: SideFacts) -> int | None:
     return max((max(abs(at - issued), abs(at - ended)) for at in _heard_ms(facts)), default=None)
 
 
-def _lows_ms(facts: SideFacts) -> Iterator[tuple[str, int]]:
+def _lows_ms(facts: SideFacts) -> Iterator[tuple[str, int, int]]:
     for row in facts.kind("server"):
-        server = str(row["server"])
-        set_back = (object_in(row["detail"] or "{}") or {}).get("clock_low_ms")
-        lows: tuple[Any, ...] = (start_code(server), set_back)
-        yield from ((server, low_ms) for low_ms in lows if is_number(low_ms))
+        server, health = str(row["server"]), object_in(row["detail"] or "{}") or {}
+        # A clock that is set back once more need not show an earlier time than at first.
+        back_ms: Any = health.get("clock_back_ms")
+        lows: tuple[tuple[int, Any], ...] = (
+            (0, start_code(server)),
+            (back_ms if is_number(back_ms) else 0, health.get("clock_low_ms")),
+        )
+        yield from ((server, from_ms, low_ms) for from_ms, low_ms in lows if is_number(low_ms))
 
 
 def _heard_ms(facts: SideFacts) -> list[int]:
@@ -531,6 +536,6 @@ def _point_ms(later: Sequence[Closing], done: Mapping[int, Judgement], one: Judg
     """
     if one.header is None:
         return None
-    lows = frozenset[tuple[str, int]]().union(*(done[number].lows_ms for number in range(len(later)) if number in done))
-    again_ms = (low_ms for _, low_ms in lows - one.lows_ms)
+    newer = (done[number].lows_ms for number in range(len(later)) if number in done)
+    again_ms = (low_ms for _, _, low_ms in frozenset[tuple[str, int, int]]().union(*newer) - one.lows_ms)
     return earliest(one.header.cut_ms, one.heard_ms, *(file.barrier_ms for file in later), *again_ms)

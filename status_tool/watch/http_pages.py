@@ -54,8 +54,9 @@ class HttpPages:
         self._at_s = time.monotonic()
         try:
             self._server = _Server((host, port), self)
-        except OSError as error:
-            raise ConfigurationError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
+        except (OSError, TypeError) as error:  # the latter for a host that IDNA does not take
+            why = getattr(error, "strerror", None) or error
+            raise ConfigurationError(f"cannot listen on {host}:{port}: {why}") from None
         threading.Thread(target=self._server.serve_forever, name="status-tool-http", daemon=True).start()
 
     @property

@@ -346,12 +346,17 @@ def test_a_publishers_clock_that_is_ahead_makes_no_point_later(heard_ms: int | N
     assert (found.point_ms, found.tables["t"].point_ms) == (point_ms, point_ms)
 
 
+_SET_BACK_TO_4 = ((5_000, 6_000), (6_500, 4_000))
+"""Before the older file alone, and once more after it: a row has the earliest time that was ever shown again."""
+
+
 @pytest.mark.parametrize(
     ("name", "detail", "point_ms"),
     [
-        *(("old,1,3000", {}, 6_000), ("old,1,3000", {"clock_low_ms": 4_000}, 6_000)),
+        *(("old,1,3000", {}, 6_000), ("old,1,3000", {"clock_low_ms": 4_000, "clock_back_ms": 5_000}, 6_000)),
         *(("old,1,3000", {"clock_low_ms": 5_500}, 5_500), ("new,1,6001", {}, 6_000), ("new,1,5400", {}, 5_400)),
         ("new,1,5400", {"clock_low_ms": 5_300}, 5_300),
+        *(("old,1,3000", {"clock_low_ms": 4_000, "clock_back_ms": back_ms}, at) for back_ms, at in _SET_BACK_TO_4),
     ],
 )
 def test_times_that_clocks_show_again_are_proven_once(name: str, detail: dict[str, int], point_ms: int) -> None:
@@ -360,7 +365,7 @@ def test_times_that_clocks_show_again_are_proven_once(name: str, detail: dict[st
 
     def judge(one: Closing) -> Judgement:
         is_newest = one.number == 2
-        known = [{"kind": "server", "server": "old,1,3000", "detail": '{"clock_low_ms": 4000}'}]
+        known = [{"kind": "server", "server": "old,1,3000", "detail": '{"clock_back_ms": 5000, "clock_low_ms": 4000}'}]
         newest = [{"kind": "server", "server": name, "detail": json.dumps(detail)}]
         facts = SideFacts(header(one), cast(tuple[Row, ...], (*known, *newest) if is_newest else tuple(known)))
         return replace(judgement(one, L if is_newest else C), lows_ms=frozenset(_lows_ms(facts)))

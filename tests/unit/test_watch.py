@@ -368,6 +368,13 @@ def test_no_round_for_long_is_not_healthy() -> None:
         served.close()
 
 
+@pytest.mark.parametrize("host", ["\N{LATIN SMALL LETTER E WITH ACUTE}..", "h\udcff"])
+def test_a_host_that_has_no_form_in_ascii_is_refused(host: str) -> None:
+    """Python raises no OSError for it."""
+    with pytest.raises(ConfigurationError, match=r"cannot listen on .*: encoding of hostname failed"):
+        HttpPages(host, 0, 1.0)
+
+
 MOMENTS = (
     Moment(60_000, str(Verdict.COMPLETE), 0, 0, None),
     Moment(120_000, None, 0, 0, None),

@@ -82,6 +82,8 @@ class FakeHdfs:
     pool: str = ""
     """Its block pool; empty: it does not know where blocks are asked for."""
     is_httpfs: bool = False
+    rpc: str = ""
+    """The NameNode that redirections to a DataNode name."""
 
     def answer(self, op: str, path: str, query: dict[str, list[str]]) -> tuple[int, Any]:
         self.requests[op] += 1
@@ -107,7 +109,7 @@ class FakeHdfs:
         if op == "GETFILESTATUS":
             return 200, {"FileStatus": self.status(path, "")}
         if op == "GETFILECHECKSUM" and "noredirect" in query:
-            return 200, {"Location": f"{self.url}/webhdfs/v1{quote(path)}?op=DATA"}
+            return 200, {"Location": f"{self.url}/webhdfs/v1{quote(path)}?op=DATA{self.rpc}"}
         if op == "GET_BLOCK_LOCATIONS":
             blocks = [{"block": {"blockPoolId": self.pool}}] if self.files[path] else []
             return 200, {"LocatedBlocks": {"locatedBlocks": blocks}}
@@ -498,6 +500,54 @@ def test_a_block_that_cannot_be_reached_just_now_is_asked_for_again(fake: FakeHd
     fake.trouble["DATA"] = [(403, "Fail to get block MD5:")] * 4
     client = WebHdfs(HdfsEndpoint((fake.url,), "me"))
     assert client.checksum("/data/a/3")[0] == ALGORITHM
+
+
+RPC = "&namenoderpcaddress=ns"
+
+
+def alike(fake: FakeHdfs, *paths: str) -> tuple[int, int]:
+    """Return the requests to the NameNode and to DataNodes after the checksums of these files, which are as always."""
+    client = WebHdfs(HdfsEndpoint((fake.url,), "me"))
+    for path in paths:
+        assert client.checksum(path) == fake.checksum(len(fake.files[path]))
+    return fake.requests["GETFILECHECKSUM"], fake.requests["DATA"]
+
+
+def test_a_datanode_is_asked_for_other_files_as_well(fake: FakeHdfs) -> None:
+    """The NameNode's redirection says nothing of the file, and costs as much as the answer."""
+    fake.rpc = RPC
+    assert alike(fake, "/data/a/3", "/data/b/4", "/data/c/2") == (1, 3)
+
+
+@pytest.mark.parametrize("rpc", ["", "&_=encrypted"])
+def test_a_redirection_of_a_gateway_holds_for_its_file(fake: FakeHdfs, rpc: str) -> None:
+    fake.rpc = rpc
+    assert alike(fake, "/data/a/3", "/data/b/4") == (2, 2)
+
+
+@pytest.mark.parametrize("name", ["a b", "a%41", "größe", "a+b"])
+def test_the_namenode_writes_the_url_of_an_odd_name(fake: FakeHdfs, name: str) -> None:
+    fake.rpc = RPC
+    fake.files[f"/data/odd/{name}"] = b"content"
+    assert alike(fake, "/data/a/3", f"/data/odd/{name}", "/data/b/4") == (3, 3)
+
+
+def test_the_namenode_names_a_datanode_anew_before_long(fake: FakeHdfs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one, so that none has to answer for all files."""
+    monkeypatch.setattr("status_tool.clients.webhdfs.ALIKE_S", 0.0)
+    fake.rpc = RPC
+    assert alike(fake, "/data/a/3", "/data/b/4") == (2, 2)
+
+
+@pytest.mark.parametrize("trouble", [(403, "InvalidToken"), (404, "FileNotFoundException"), (503, "Busy")])
+def test_a_datanode_that_does_not_answer_so_is_named_by_the_namenode(fake: FakeHdfs, trouble: tuple[int, str]) -> None:
+    """It may not know the NameNode, or the token may have expired: that says nothing about the file."""
+    fake.rpc = RPC
+    client = WebHdfs(HdfsEndpoint((fake.url,), "me"))
+    assert client.checksum("/data/a/3")[0] == ALGORITHM
+    fake.trouble["DATA"] = [trouble]
+    assert client.checksum("/data/b/4") == fake.checksum(4)
+    assert (fake.requests["GETFILECHECKSUM"] > 1, fake.requests["DATA"]) == (True, 3)
 
 
 @pytest.mark.parametrize("name", ["a b", "a%41", "größe", "a?b", "a#b", "a+b;c"])
