@@ -39,6 +39,7 @@ from status_tool.report.metrics import published_metrics
 from status_tool.report.progress import make_progress
 from status_tool.report.summary import write_report
 from status_tool.runs.write import unasked, write_side
+from status_tool.vocabulary.scope import TableFilter
 from status_tool.watch.rounds import Rhythm, to_second
 
 PEERS_S = 600.0
@@ -145,7 +146,10 @@ class _Publisher:
     @cached_property
     def _turns(self) -> Turns:
         with ZooKeeper(self._settings.zookeeper()) as zookeeper:
-            return Turns(self._table, zookeeper.cluster_id(), int(self._service.interval_s * 1000))
+            cluster_id = zookeeper.cluster_id()
+        tables = TableFilter.of(self._options["table"] or (), self._options["namespace"] or ())
+        interval_ms, has_files = int(self._service.interval_s * 1000), self._service.files_every_min is not None
+        return Turns(self._table, cluster_id, interval_ms, tables, has_files=has_files)
 
     def rounds(self) -> Iterator[PublishRound]:
         """Yield the rounds. Wrong options or settings end the first one by their error."""

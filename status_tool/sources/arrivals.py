@@ -196,6 +196,8 @@ _HEAD = struct.Struct(">ii")
 _UUID = struct.Struct("<QQ")
 _ATTEMPTS = 10
 _LOG, _RUNS = ".log", ".runs"
+_MALFORMED = (AssertionError, IndexError, OverflowError, ValueError, struct.error, zlib.error)
+"""Raised for a record with the right CRC that no witness has written."""
 _KINDS = (_LOG, ".set", _RUNS)
 _NAME = re.compile(r"([0-9]+)(?:-([0-9]+))?(?:\.log|\.set|\.runs)")
 """Of a file with arrivals: the number of its first log, and of its last if it has several. A folder may have others."""
@@ -302,18 +304,23 @@ def read_arrivals(folder: Path, acknowledged: Mark = Mark()) -> Arrivals:
 def _read(folder: Path, acknowledged: Mark) -> Arrivals:
     found: Arrivals = {}
     reach = Mark()
-    numbers = set[int]()
+    # All, not only what was acknowledged by name: a listing may have missed a log and the set that it became meanwhile.
+    next_number, is_lacking = 1, False
     for path, first, last in _current(folder):
         file = _File(path.read_bytes(), are_runs=path.suffix == _RUNS)
-        for key, entries in file.sets():
-            found.setdefault(key, Entries()).extend(entries)
+        try:
+            for key, entries in file.sets():
+                found.setdefault(key, Entries()).extend(entries)
+        except _MALFORMED:
+            raise ConfigurationError(f"{path} is no file of a witness: a record cannot be parsed") from None
         # After `sets`, which moves `end` to the first record that is not whole.
         file.refuse_damage(path)
         # A set is made of a whole log.
         reach = max(reach, Mark(last, file.end) if path.suffix == _LOG else Mark(last + 1))
-        numbers |= {*range(first, last + 1)}
-    # All, not only what was acknowledged by name: a listing may have missed a log and the set that it became meanwhile.
-    if not numbers >= {*range(1, reach.number)} or reach < acknowledged:
+        # Files come by their first numbers, and none within another.
+        is_lacking |= first > next_number
+        next_number = last + 1
+    if is_lacking or reach < acknowledged:
         raise ConfigurationError(
             f"{folder} has less than its witness has acknowledged: if it is a copy, copy it again; if it was restored"
             " from a backup, remove the witness's peer, and begin anew with another folder, znode and peer"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
+import zlib
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +19,7 @@ from status_tool.rules.queue_proofs import QueueFacts
 from status_tool.rules.witnessed import REOPENED_MS, WitnessFacts, covered_since, witness_facts
 from status_tool.sources.arrivals import ArrivalKey, Entries, Mark, WitnessSource, began_again, read_arrivals
 from status_tool.sources.codec import Witnessed, following
+from status_tool.sources.crc import crc32c
 from status_tool.sources.witness_folders import witness_stores
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import StatusWriter
@@ -387,6 +390,37 @@ def test_a_file_that_no_longer_grows_has_to_be_whole(folder: Path, name: str, tm
         (copy / name).write_bytes(content)
         with pytest.raises(ConfigurationError, match=r"is damaged at byte .* copy it again; else remove"):
             read_arrivals(copy)
+
+
+def _record(body: bytes) -> bytes:
+    return struct.pack(">iI", len(body), crc32c(body)) + body
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        *(("9.log", body) for body in (b"\x80", b"\x63\x01", b"\0\1t\1r\1ab")),
+        ("9.log", b"\0\1t\1r\0\0\1" + 2 * (b"\xff" * 9 + b"\x7f")),
+        *(("9-9.runs", body) for body in (b"zz", zlib.compress(b"\x80"))),
+    ],
+)
+def test_a_record_that_no_witness_has_written_is_refused(name: str, body: bytes, tmp_path: Path) -> None:
+    """Although its CRC is right."""
+    copy = Path(shutil.copytree(FOLDER, tmp_path / "copy"))
+    (copy / name).write_bytes(_record(body))
+    with pytest.raises(ConfigurationError, match="a record cannot be parsed"):
+        read_arrivals(copy)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("20261201120000.log", b""), ("9-999999999999.runs", _record(zlib.compress(b"")))]
+)
+def test_the_number_of_a_file_may_be_anything(name: str, content: bytes, tmp_path: Path) -> None:
+    """As a log of somebody's own, named by its date: the numbers up to it took all memory."""
+    copy = Path(shutil.copytree(FOLDER, tmp_path / "copy"))
+    (copy / name).write_bytes(content)
+    with pytest.raises(ConfigurationError, match="has less than its witness has acknowledged"):
+        read_arrivals(copy)
 
 
 def test_a_folder_with_less_than_was_acknowledged_is_refused(tmp_path: Path) -> None:

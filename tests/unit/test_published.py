@@ -465,9 +465,31 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return moment
 
 
+def turns_of(published: PublishedTable, interval_ms: int = 30_000, tables: str = "", has_files: bool = False) -> Turns:
+    """Return the turns of a publisher of these tables, or of all."""
+    return Turns(published, CLUSTER, interval_ms, TableFilter.of(tables.split(), ()), has_files=has_files)
+
+
+@pytest.mark.usefixtures("clock")
+@pytest.mark.parametrize(
+    ("theirs", "mine", "is_left_out"),
+    [
+        *((("t", False), ("", False), False), (("t u", False), ("t", False), False), (("", False), ("", True), False)),
+        *((("", False), ("t", False), True), (("t", False), ("t", False), True), (("", True), ("t", False), True)),
+    ],
+)
+def test_a_publisher_of_less_silences_no_other(
+    theirs: tuple[str, bool], mine: tuple[str, bool], is_left_out: bool, published: PublishedTable
+) -> None:
+    """The recovery point of the whole, and a check of files, need what it leaves out."""
+    (first, second) = (turns_of(published, 30_000, *what) for what in (theirs, mine))
+    assert first.take() is None
+    assert (second.take() is not None) is is_left_out
+
+
 def test_two_publishers_share_the_rounds(published: PublishedTable, clock: list[int]) -> None:
     """One publishes; the other leaves its rounds out, and takes over when the first one has ended."""
-    first, second = (Turns(published, CLUSTER, 30_000) for _ in range(2))
+    first, second = (turns_of(published) for _ in range(2))
     assert first.take() is None
     clock[0] += 10_000
     assert second.take() == first._id
@@ -483,7 +505,7 @@ def test_two_publishers_share_the_rounds(published: PublishedTable, clock: list[
 
 def test_rounds_are_numbered_whatever_clocks_do(published: PublishedTable, clock: list[int]) -> None:
     """The file of a later round is newer, also where all clocks of the master were set back before it."""
-    turns, other = (Turns(published, CLUSTER, 1) for _ in range(2))
+    turns, other = (turns_of(published, 1) for _ in range(2))
     assert turns.take() is None
     ahead = replace(closing_row(9_000), number=turns.number)
     clock[0] -= 100_000
@@ -501,7 +523,7 @@ def test_rounds_are_numbered_on_where_the_table_was_made_anew(
     published: PublishedTable, hbase: Rows, clock: list[int]
 ) -> None:
     """A slave has the files of before for a day: it would take each of them for newer."""
-    running, before = Turns(published, CLUSTER, 1), list[int]()
+    running, before = turns_of(published, 1), list[int]()
     for _ in range(3):
         assert running.take() is None
         before.append(running.number)
@@ -512,14 +534,14 @@ def test_rounds_are_numbered_on_where_the_table_was_made_anew(
     assert running.number > max(before), "it knows its own, whatever the clocks show"
     hbase.stored.clear()
     clock[0] += 1_000_000
-    other = Turns(published, CLUSTER, 1)
+    other = turns_of(published, 1)
     assert other.take() is None
     assert other.number > max(before), "another one goes by the time"
 
 
 def test_a_publisher_whose_rounds_fail_silences_no_other(published: PublishedTable, clock: list[int]) -> None:
     """The round that it hands back is taken by the next one that looks; alone, it tries again itself."""
-    failing, other = (Turns(published, CLUSTER, 30_000) for _ in range(2))
+    failing, other = (turns_of(published) for _ in range(2))
     for _ in range(2):
         assert failing.take() is None
         failing.hand_back()
@@ -530,7 +552,7 @@ def test_a_publisher_whose_rounds_fail_silences_no_other(published: PublishedTab
     assert failing.take() is not None
     clock[0] += 20_000
     assert other.take() is None, "what the other one has claimed since is not handed back"
-    started_later = Turns(published, CLUSTER, 30_000)
+    started_later = turns_of(published)
     other.hand_back()
     assert started_later.take() is None
 
@@ -542,12 +564,12 @@ def test_a_publisher_that_starts_after_an_old_claim_does_not_wait(published: Pub
     for claim in claims:
         known = published.claimed(CLUSTER)
         assert published.claim(CLUSTER, known, claim)
-        assert Turns(published, CLUSTER, 30_000).take() is None
+        assert turns_of(published).take() is None
 
 
 def test_of_two_that_claim_at_once_one_wins(published: PublishedTable, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check-and-put decides."""
-    first, second = (Turns(published, CLUSTER, 30_000) for _ in range(2))
+    first, second = (turns_of(published) for _ in range(2))
     read = published.claimed
     claimed_between = iter([True])
 
