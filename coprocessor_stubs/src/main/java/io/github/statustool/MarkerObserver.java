@@ -97,8 +97,8 @@ public final class MarkerObserver implements WALCoprocessor, WALObserver {
       WAL wal = ((WALCoprocessorEnvironment) env).getWAL();
       // No wait for the archive: this WAL gives its server no writer's role, so nobody asks whether its end was clean.
       watch = new WalWatch((AbstractFSWAL<?>) wal, running.thread::wake, 0, recorder.health());
+      watch.whenOpened(() -> recorder.roles().observeWal(watch));
       wal.registerWALActionsListener(watch);
-      recorder.roles().observeWal(watch);
     } catch (Throwable t) {
       ignored = true; // an unknown implementation of the WAL
     }

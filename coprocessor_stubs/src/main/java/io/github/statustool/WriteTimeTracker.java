@@ -59,8 +59,8 @@ public final class WriteTimeTracker implements WALCoprocessor, WALObserver {
       WAL wal = ((WALCoprocessorEnvironment) env).getWAL();
       watch = new WalWatch((AbstractFSWAL<?>) wal, running.thread::wake, recorder.settings().operationTimeout,
           recorder.health());
+      watch.whenOpened(() -> recorder.roles().watchWal(watch));
       wal.registerWALActionsListener(watch);
-      recorder.roles().watchWal(watch);
     } catch (Throwable t) {
       recorder.health().error("starting the write-time tracker", t);
     }

@@ -29,6 +29,7 @@ public final class WalWatch implements WALActionsListener, ObservedWal {
   private final AtomicReference<WALKey> appending = new AtomicReference<>();
   private final AtomicLong durable = new AtomicLong();
   private volatile LongSupplier appended = () -> 0;
+  private volatile Runnable onOpen = () -> { };
   private volatile String serverName;
   /** Whether it has had a file to write to. HBase closes one that it cannot create a file for, and makes another one. */
   private volatile boolean opened;
@@ -43,6 +44,14 @@ public final class WalWatch implements WALActionsListener, ObservedWal {
     this.onClose = onClose;
     this.health = health;
     this.archiveWait = TimeUnit.MILLISECONDS.toNanos(archiveWait);
+  }
+
+  /**
+   * @param work runs once there is a file: HBase makes another WAL at each attempt to open a region while none can be
+   *     created, and whoever keeps this object keeps the WAL with its buffers
+   */
+  public void whenOpened(Runnable work) {
+    onOpen = work;
   }
 
   /** @param appended returns the number of appended entries; a later sync makes them durable */
@@ -150,7 +159,14 @@ public final class WalWatch implements WALActionsListener, ObservedWal {
   /** Notes that there is a file to write to: HBase calls this when the writer is in its place, also the first time. */
   @Override
   public void postLogRoll(Path from, Path to) {
-    opened = true;
+    if (!opened) {
+      opened = true;
+      try {
+        onOpen.run();
+      } catch (Throwable t) {
+        health.error("watching a write-ahead log", t); // HBase would abort its server
+      }
+    }
   }
 
   @Override
