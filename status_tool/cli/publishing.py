@@ -33,7 +33,7 @@ from status_tool.errors import (
 from status_tool.printable import iso, safe
 from status_tool.published.carriers import carried
 from status_tool.published.layout import Closing
-from status_tool.published.publisher import Turns, put_file
+from status_tool.published.publisher import Content, Turns, put_file
 from status_tool.published.table import PublishedTable, SentParts
 from status_tool.report.metrics import published_metrics
 from status_tool.report.progress import make_progress
@@ -148,8 +148,12 @@ class _Publisher:
         with ZooKeeper(self._settings.zookeeper()) as zookeeper:
             cluster_id = zookeeper.cluster_id()
         tables = TableFilter.of(self._options["table"] or (), self._options["namespace"] or ())
-        interval_ms, has_files = int(self._service.interval_s * 1000), self._service.files_every_min is not None
-        return Turns(self._table, cluster_id, interval_ms, tables, has_files=has_files)
+        what = Content(
+            "" if tables.everything else str(tables),
+            files=self._service.files_every_min is not None,
+            signed=self._options["sign_key"] is not None,
+        )
+        return Turns(self._table, cluster_id, int(self._service.interval_s * 1000), what)
 
     def rounds(self) -> Iterator[PublishRound]:
         """Yield the rounds. Wrong options or settings end the first one by their error."""

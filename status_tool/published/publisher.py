@@ -6,7 +6,9 @@ import json
 import os
 import socket
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from status_tool.errors import ConfigurationError
 from status_tool.published.layout import CELL_BYTES, Closing, FilePart, new_name
@@ -14,9 +16,25 @@ from status_tool.published.table import PublishedTable, SentParts
 from status_tool.sources.state_table import now_ms
 from status_tool.status_file.reader import open_status
 from status_tool.status_file.writer import parts_of
-from status_tool.vocabulary.details import object_in
+from status_tool.vocabulary.details import is_number, object_in
 from status_tool.vocabulary.header import MASTER
-from status_tool.vocabulary.scope import TableFilter
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a publisher publishes."""
+
+    tables: str = ""
+    """Its choice of tables; empty: all."""
+    files: bool = False
+    signed: bool = False
+
+    def is_in(self, claim: Mapping[str, object]) -> bool:
+        """Return True if whoever made a claim publishes all of it. One that says nothing does."""
+        flags = (("files", self.files), ("signed", self.signed))
+        return claim.get("tables", "") in ("", self.tables) and all(
+            claim.get(name, True) or not wanted for name, wanted in flags
+        )
 
 
 class Turns:
@@ -25,14 +43,12 @@ class Turns:
     A publisher leaves its round out if another one has claimed one since it looked last: no clocks are compared. Only
     in its first round, when it has not looked yet, it takes a claim of less than an interval ago for such a one. A
     claim that was handed back is nobody's: whoever claims rounds and fails would silence all others. So is, for this
-    one, the claim of a publisher of less than it publishes: of some tables, or without HDFS files.
+    one, the claim of a publisher of less than it publishes: of some tables, without HDFS files, or not signed.
     """
 
-    def __init__(
-        self, table: PublishedTable, cluster_id: str, interval_ms: int, tables: TableFilter, *, has_files: bool
-    ) -> None:
+    def __init__(self, table: PublishedTable, cluster_id: str, interval_ms: int, what: Content = Content()) -> None:
         self._table = table
-        self._what = {"tables": "" if tables.everything else str(tables), "files": has_files}
+        self._what = what
         self._cluster_id = cluster_id
         self._interval_ms = interval_ms
         # Containers may share a host name and process id: the random part tells publishers apart.
@@ -71,21 +87,16 @@ class Turns:
 
     def _claim_now(self, **more: bool | int) -> bytes:
         # Id and time make each claim another value: by that, other publishers see that a round was claimed.
-        return json.dumps({"publisher": self._id, "claimed_ms": now_ms(), **self._what, **more}).encode()
+        return json.dumps({"publisher": self._id, "claimed_ms": now_ms(), **asdict(self._what), **more}).encode()
 
     def _is_others(self, found: bytes | None) -> bool:
         """Return True if another publisher has claimed a round since this one looked."""
-        if found is None or _claim(found).get("handed_back") or not self._is_enough(_claim(found)):
+        if found is None or _claim(found).get("handed_back") or not self._what.is_in(_claim(found)):
             return False
         if self._has_looked:
             return found != self._seen
         # A clock that is ahead stamps claims with a later time, for which this publisher must not wait.
         return 0 <= now_ms() - _number_in(found, "claimed_ms") < self._interval_ms
-
-    def _is_enough(self, claim: Mapping[str, object]) -> bool:
-        """Return True if whoever made a claim publishes all that this one publishes. One that says nothing does."""
-        tables = claim.get("tables", "") in ("", self._what["tables"])
-        return tables and (claim.get("files", True) is not False or not self._what["files"])
 
 
 def _claim(value: bytes) -> dict[str, object]:
@@ -99,8 +110,9 @@ def _who(value: bytes | None) -> str:
 
 def _number_in(value: bytes | None, name: str) -> int:
     """Return a number of a claim; 0 for one that cannot be read."""
-    number = _claim(value or b"").get(name)
-    return number if isinstance(number, int) else 0
+    number: Any = _claim(value or b"").get(name)
+    # Slaves read no file of a round with a longer number (`is_number`).
+    return number if is_number(number) else 0
 
 
 def put_file(

@@ -28,7 +28,7 @@ from status_tool.published import carriers, newest, publisher, table
 from status_tool.published.carriers import Carried, ships_published
 from status_tool.published.layout import CELL_BYTES, Closing, FilePart, closing_of, new_name
 from status_tool.published.newest import fetch_newest, of_one_master
-from status_tool.published.publisher import Turns, put_file
+from status_tool.published.publisher import Content, Turns, put_file
 from status_tool.published.table import PUT_AGAIN_S, Published, PublishedTable, SentParts
 from status_tool.sources.state_table import now_ms
 from status_tool.status_file.footer import HEADER_KEY
@@ -465,24 +465,27 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return moment
 
 
-def turns_of(published: PublishedTable, interval_ms: int = 30_000, tables: str = "", has_files: bool = False) -> Turns:
-    """Return the turns of a publisher of these tables, or of all."""
-    return Turns(published, CLUSTER, interval_ms, TableFilter.of(tables.split(), ()), has_files=has_files)
+def turns_of(published: PublishedTable, interval_ms: int = 30_000, what: Content = Content()) -> Turns:
+    return Turns(published, CLUSTER, interval_ms, what)
+
+
+T, ALL = Content("t"), Content()
 
 
 @pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize(
     ("theirs", "mine", "is_left_out"),
     [
-        *((("t", False), ("", False), False), (("t u", False), ("t", False), False), (("", False), ("", True), False)),
-        *((("", False), ("t", False), True), (("t", False), ("t", False), True), (("", True), ("t", False), True)),
+        *((T, ALL, False), (Content("t, u"), T, False), (ALL, Content(files=True), False)),
+        *((ALL, Content(signed=True), False), (Content(files=True), Content(signed=True), False)),
+        *((ALL, T, True), (T, T, True), (Content(files=True, signed=True), T, True)),
     ],
 )
 def test_a_publisher_of_less_silences_no_other(
-    theirs: tuple[str, bool], mine: tuple[str, bool], is_left_out: bool, published: PublishedTable
+    theirs: Content, mine: Content, is_left_out: bool, published: PublishedTable
 ) -> None:
-    """The recovery point of the whole, and a check of files, need what it leaves out."""
-    (first, second) = (turns_of(published, 30_000, *what) for what in (theirs, mine))
+    """The recovery point of the whole, a check of files, and one that requires a signature need what it lacks."""
+    first, second = (turns_of(published, what=what) for what in (theirs, mine))
     assert first.take() is None
     assert (second.take() is not None) is is_left_out
 
@@ -560,7 +563,13 @@ def test_a_publisher_whose_rounds_fail_silences_no_other(published: PublishedTab
 @pytest.mark.usefixtures("clock")
 def test_a_publisher_that_starts_after_an_old_claim_does_not_wait(published: PublishedTable) -> None:
     """Nor for one that nobody can parse, or one of a clock that is ahead."""
-    claims = (b'{"publisher": "x", "claimed_ms": 900000}', b"x", b'{"claimed_ms": 2000000}', b"[1]", b"[" * 100_000)
+    claims = (
+        b'{"publisher": "x", "claimed_ms": 900000, "number": %d}' % 10**30,
+        b"x",
+        b'{"claimed_ms": 2000000}',
+        b"[1]",
+        b"[" * 100_000,
+    )
     for claim in claims:
         known = published.claimed(CLUSTER)
         assert published.claim(CLUSTER, known, claim)
