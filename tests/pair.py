@@ -148,6 +148,19 @@ class Pair:
             self.master.admin.create_table(name, families, splits=splits)
             made.result()
 
+    def create_filled(
+        self,
+        name: str,
+        rows: int,
+        splits: Sequence[bytes] = (),
+        slave_splits: Sequence[bytes] = (),
+        value: str = "v",
+    ) -> None:
+        """The table with family f on both sides, with so many rows from the master."""
+        self.create_table(name, {"f": 1}, splits, slave_splits)
+        self.master.admin.put_rows(name, "f", rows, value=value)
+        self.wait_same(name)
+
     def connect(self, **options: Any) -> None:
         """Add the peer on the master."""
         self.master.admin.add_peer(PEER, self.slave.cluster_key, **options)

@@ -65,13 +65,8 @@ def _publish(description: Description) -> None:
 
 def _in_use(mark: str) -> bool:
     """Whether the run that took the pair still lives: it holds the lock of the file that it renamed."""
-    try:
-        descriptor = os.open(_taken(mark), os.O_RDONLY)
-    except FileNotFoundError:
-        return False
-    with _closing(descriptor):
-        # A run that was killed leaves the file, but not the lock.
-        return not _lock(descriptor)
+    # A run that was killed leaves the file, but not the lock.
+    return _is_locked(_taken(mark))
 
 
 @contextlib.contextmanager
@@ -110,8 +105,12 @@ def _take() -> tuple[int, Description] | None:
 
 def is_up() -> bool:
     """Whether a lab is up for this working copy."""
+    return _is_locked(HOLDER)
+
+
+def _is_locked(file: Path) -> bool:
     try:
-        descriptor = os.open(HOLDER, os.O_RDONLY)
+        descriptor = os.open(file, os.O_RDONLY)
     except FileNotFoundError:
         return False
     with _closing(descriptor):

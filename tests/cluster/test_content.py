@@ -71,9 +71,7 @@ def tables(*names: str) -> list[str]:
 
 def test_a_client_of_the_slave_that_deletes_what_had_arrived(pair: Pair, status: Path) -> None:
     """No stream shows it: the rows do. Replication's own writes are no news; deletes are told apart from puts."""
-    pair.create_table("others", {"f": 1})
-    pair.master.admin.put_rows("others", "f", 10)
-    pair.wait_same("others")
+    pair.create_filled("others", 10)
     pair.write_master(status, "--table=others")
 
     def checked(*options: str) -> Result:
@@ -136,9 +134,7 @@ def test_what_changes_beside_the_wal_is_named_until_it_is_accepted(pair: Pair, s
     slave.clone_snapshot("s-again", "again")
     slave.truncate_region(slave.regions("slavecut")[0].name)
     # Sooner after its opening than clocks may differ by: the times of the openings do not tell which came first.
-    pair.create_table("young", {"f": 1})
-    master.put_rows("young", "f", 20)
-    pair.wait_same("young")
+    pair.create_filled("young", 20)
     master.truncate_region(master.regions("young")[0].name)
     master.put_rows("cut", "f", 5, prefix="anew")
     wait_until(lambda: len(slave.rows("cut")) == 25, 60, "a truncated region is replicated on")
@@ -358,9 +354,7 @@ def test_a_snapshot_from_before_a_split(pair: Pair, status: Path) -> None:
     slave, both = pair.slave.admin, ("splitback", "mergeback")
     before = {}
     for table, splits in zip(both, ([], [b"row00000005"]), strict=True):
-        pair.create_table(table, {"f": 1}, slave_splits=splits)
-        pair.master.admin.put_rows(table, "f", 10)
-        pair.wait_same(table)
+        pair.create_filled(table, 10, slave_splits=splits)
         slave.snapshot(f"before-{table}", table)
         before[table] = {region.encoded for region in slave.regions(table)}
     slave.split("splitback", b"row00000005")
@@ -429,11 +423,9 @@ def test_a_server_of_the_slave_that_nobody_watches(pair: Pair, status: Path) -> 
         assert result.exit_code == 3, result
         return result.codes
 
-    master, slave = pair.master.admin, pair.slave.admin
+    slave = pair.slave.admin
     splits = [b"row000000%02d" % number for number in range(5, 40, 5)]
-    pair.create_table("blind", {"f": 1}, splits)
-    master.put_rows("blind", "f", 40)
-    pair.wait_same("blind")
+    pair.create_filled("blind", 40, splits)
     blind = pair.slave.add_region_server({"hbase.coprocessor.regionserver.classes": ""})
     name = blind.server_name
     try:

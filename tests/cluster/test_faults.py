@@ -45,9 +45,7 @@ def untracked(pair: Pair) -> Iterator[RegionServer]:
 
 def test_without_waiting_it_is_unverifiable_rather_than_wrong(pair: Pair, status: Path) -> None:
     """`-m --wait 0`: as long as a region server has not answered the barrier, nothing is called complete."""
-    pair.create_table("nowait", {"f": 1})
-    pair.master.admin.put_rows("nowait", "f", 10)
-    pair.wait_same("nowait")
+    pair.create_filled("nowait", 10)
     exit_codes = set()
     for _ in range(30):  # the server polls once a second, and may do so in this very moment
         written = pair.write_master(status, "--table", "nowait", "--wait", "0")
@@ -63,9 +61,7 @@ def test_without_waiting_it_is_unverifiable_rather_than_wrong(pair: Pair, status
 
 def test_state_table_disabled_on_the_slave(pair: Pair, status: Path) -> None:
     """Replication goes on at its pace; what could not be recorded is recorded once the table is back."""
-    pair.create_table("dark", {"f": 1})
-    pair.master.admin.put_rows("dark", "f", 10)
-    pair.wait_same("dark")
+    pair.create_filled("dark", 10)
     pair.slave.admin.disable_table(STATE_TABLE)
     try:
         for start in (10, 20, 30):
@@ -191,9 +187,7 @@ def restart(pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> Restart:
     """Both tables have two regions; of `worn` the second is behind until the peer is enabled again."""
     unproven = tmp_path_factory.mktemp("restart") / "unproven"
     for table in ("cold", "worn"):
-        pair.create_table(table, {"f": 1}, [b"row00000050"])
-        pair.master.admin.put_rows(table, "f", 100)
-        pair.wait_same(table)
+        pair.create_filled(table, 100, [b"row00000050"])
     pair.master.admin.disable_peer(PEER)
     pair.master.admin.put_rows("worn", "f", 5, start=100)
     stopped = [server.server_name for server in pair.master.region_servers]
@@ -279,9 +273,7 @@ def coverage(cluster: Cluster) -> list[bytes]:
 
 def test_region_server_that_dies_in_its_start(pair: Pair, status: Path) -> None:
     """It registers, is taken for alive and dies without ever having had a WAL: the coverage of all tables stays."""
-    pair.create_table("unmoved", {"f": 1})
-    pair.master.admin.put_rows("unmoved", "f", 10)
-    pair.wait_same("unmoved")
+    pair.create_filled("unmoved", 10)
     before = coverage(pair.master)
     assert before
     # Its znode is there as soon as it has a name. Killed then, it stays alive for the master until its session ends.

@@ -103,9 +103,7 @@ def test_a_bulk_load_on_a_server_that_does_not_replicate_them(pair: Pair, other:
 
 def test_a_barrier_that_an_earlier_one_hides(pair: Pair, status: Path) -> None:
     """The server of the barrier's row had a clock 20 s ahead, and the table's region has moved to another one."""
-    pair.create_table("clocks", {"f": 1})
-    pair.master.admin.put_rows("clocks", "f", 5)
-    pair.wait_same("clocks")
+    pair.create_filled("clocks", 5)
     assert asked(pair, status, "clocks").exit_code == 0
     with contextlib.closing(happybase.Connection("127.0.0.1", pair.master.thrift_port)) as client:
         table = client.table(STATE_TABLE)
@@ -200,9 +198,7 @@ def test_a_server_of_the_slave_without_write_ahead_logs(pair: Pair, status: Path
     The last test: such a server counts until its time is accepted. Other modules use the pair, so its row is removed.
     """
     table = "volatile"
-    pair.create_table(table, {"f": 1})
-    pair.master.admin.put_rows(table, "f", 5)
-    pair.wait_same(table)
+    pair.create_filled(table, 5)
     other = pair.slave.add_region_server({"hbase.regionserver.hlog.enabled": "false"})
     row = server_key(origin_id(other.server_name), REPLICATOR)
     move_table(pair.slave, table, other.server_name)

@@ -161,9 +161,7 @@ def test_webhdfs_is_https_and_asks_for_a_ticket(secure: SecurePair, pair: Pair) 
 
 def test_trackers_record_through_access_control(secure: SecurePair, pair: Pair) -> None:
     """Heads on the master, segments on the slave, over RPC with privacy; the rows themselves arrive."""
-    pair.create_table("recorded", {"f": 1}, splits=[b"row00000050"])
-    pair.master.admin.put_rows("recorded", "f", 100)
-    pair.wait_same("recorded")
+    pair.create_filled("recorded", 100, splits=[b"row00000050"])
     wait_until(lambda: len(rows_of(pair.master, b"h")) >= 2, 60, "heads on the master")
     wait_until(lambda: len(rows_of(pair.slave, b"s")) >= 2, 60, "segments on the slave")
 
@@ -179,9 +177,7 @@ def test_the_state_table_is_the_region_servers_own(secure: SecurePair, pair: Pai
 
 def test_wals_are_encrypted_here_and_compressed_there(pair: Pair, tmp_path: Path) -> None:
     """Replication reads the stamps from such WALs in the other tests."""
-    pair.create_table("sealed", {"f": 1})
-    pair.master.admin.put_rows("sealed", "f", 10, value="plain-to-read")
-    pair.wait_same("sealed")
+    pair.create_filled("sealed", 10, value="plain-to-read")
     encrypted, compressed = (wals(cluster, tmp_path / cluster.name) for cluster in (pair.master, pair.slave))
     assert all(b"SecureWALCellCodec" in wal for wal in encrypted)
     assert not any(b"plain-to-read" in wal for wal in encrypted)

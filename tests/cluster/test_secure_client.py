@@ -357,9 +357,7 @@ def test_a_watch_outlives_its_tickets(secured: Secured, tmp_path: Path, monkeypa
         return tickets
 
     pair, status = secured.pair, tmp_path / "master.status"
-    pair.create_table("watched", {"f": 1})
-    pair.master.admin.put_rows("watched", "f", 10)
-    pair.wait_same("watched")
+    pair.create_filled("watched", 10)
     realm = secured.kdc.krb5_conf.read_text()
     short = tmp_path / "krb5.conf"
     short.write_text(realm.replace("[libdefaults]", "[libdefaults]\n  ticket_lifetime = 10s"))

@@ -90,9 +90,7 @@ def by_rows(pair: Pair, status: Path, table: str) -> Result:
 def test_heads_that_are_lost(pair: Pair, status: Path, how: str, restart: bool) -> None:
     """Thirty entries wait in a queue when the master's state table goes back to a time before them."""
     master, table = pair.master.admin, f"{how}{int(restart)}"
-    pair.create_table(table, {"f": 1})
-    master.put_rows(table, "f", 10)
-    pair.wait_same(table)
+    pair.create_filled(table, 10)
     pair.write_master(status)
     master.snapshot(f"nightly-{STATE_TABLE}", STATE_TABLE)
     master.disable_peer(PEER)
@@ -119,9 +117,7 @@ def test_heads_that_are_lost(pair: Pair, status: Path, how: str, restart: bool) 
 
 def test_segments_that_are_lost(pair: Pair, status: Path) -> None:
     """What has arrived looks like a gap then, and is none: the slave's records are not whole, and rows decide."""
-    pair.create_table("segments", {"f": 1})
-    pair.master.admin.put_rows("segments", "f", 10)
-    pair.wait_same("segments")
+    pair.create_filled("segments", 10)
     assert pair.verdict(status, "segments", "--wait", "20").exit_code == 0
     lose_region(pair.slave, f"s{pair.master.admin.regions('segments')[0].encoded}")
     found = [pair.check(status, "--table", "segments")]
@@ -143,9 +139,7 @@ def test_nightly_snapshots_restored_on_the_slave(pair: Pair, tmp_path: Path) -> 
     order, slave = ("data", STATE_TABLE, "data2"), pair.slave.admin
     files = {table: tmp_path / table for table in ("data", "data2", "data3")}
     for name in files:
-        pair.create_table(name, {"f": 1})
-        pair.master.admin.put_rows(name, "f", 10)
-        pair.wait_same(name)
+        pair.create_filled(name, 10)
         slave.snapshot(f"nightly-{name}", name)
         pair.master.admin.put_rows(name, "f", 30, prefix="later")
         pair.wait_same(name)
@@ -167,9 +161,7 @@ def test_nightly_snapshots_restored_on_the_slave(pair: Pair, tmp_path: Path) -> 
 
 def test_a_state_table_whose_rows_expire(pair: Pair, status: Path) -> None:
     """An administrator's TTL hides every head at once. It is refused while it lasts, and what was there is in doubt."""
-    pair.create_table("expired", {"f": 1})
-    pair.master.admin.put_rows("expired", "f", 10)
-    pair.wait_same("expired")
+    pair.create_filled("expired", 10)
     pair.master.admin.disable_peer(PEER)
     pair.master.admin.put_rows("expired", "f", 5, prefix="later")
     # Tests before this one may have taken the slave's state table back: then it is in doubt what lacks.

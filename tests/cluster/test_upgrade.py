@@ -79,9 +79,7 @@ def test_trackers_come_one_server_after_another(bare: Pair, tmp_path: Path) -> N
     files = {pair: tmp_path / f"{pair.master.name}.status" for pair in (there, back)}
     for pair in (there, back):
         table = f"old_{pair.master.name}"
-        pair.create_table(table, {"f": 1}, [b"row00000005"])
-        pair.master.admin.put_rows(table, "f", 10)
-        pair.wait_same(table)
+        pair.create_filled(table, 10, [b"row00000005"])
         where = ("run", "-m", "-o", files[pair], "--only", "hbase")
         assert "no tracker has ever run" in refused(tool_here(*where, conf=pair.master))
     # Direction "there" gets its slave first, direction "back" its master first.
@@ -102,9 +100,7 @@ def test_trackers_come_one_server_after_another(bare: Pair, tmp_path: Path) -> N
     let_age(there.master, tmp_path / "own.status")
     for pair in (there, back):
         old, new = f"old_{pair.master.name}", f"new_{pair.master.name}"
-        pair.create_table(new, {"f": 1})
-        pair.master.admin.put_rows(new, "f", 10)
-        pair.wait_same(new)
+        pair.create_filled(new, 10)
         assert_complete(pair.verdict(files[pair], new, "--wait", "30"))
         pair.master.admin.put_rows(old, "f", 10, start=20)
         pair.wait_same(old)

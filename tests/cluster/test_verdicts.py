@@ -104,9 +104,7 @@ def dump(status: Path) -> list[dict[str, Any]]:
 
 def test_peer_disabled_is_behind_with_its_lag(pair: Pair, status: Path) -> None:
     """Behind while the peer is disabled; complete once it is enabled again."""
-    pair.create_table("lagging", {"f": 1})
-    pair.master.admin.put_rows("lagging", "f", 10)
-    pair.wait_same("lagging")
+    pair.create_filled("lagging", 10)
     pair.master.admin.disable_peer(PEER)
     try:
         time.sleep(1.5)
@@ -123,9 +121,7 @@ def test_peer_disabled_is_behind_with_its_lag(pair: Pair, status: Path) -> None:
 
 def test_follow_ends_when_all_has_arrived(pair: Pair, status: Path, tmp_path: Path) -> None:
     """A backlog, followed: what is written after FILE is in scope, too. Ctrl-C and --wait end it without a verdict."""
-    pair.create_table("followed", {"f": 1})
-    pair.master.admin.put_rows("followed", "f", 10)
-    pair.wait_same("followed")
+    pair.create_filled("followed", 10)
     pair.master.admin.disable_peer(PEER)
     log, paths = tmp_path / "log", tmp_path / "paths"
     paths.write_text("/followed\n")
@@ -180,9 +176,7 @@ def follower(pair: Pair, status: Path, log: Path, *arguments: str) -> subprocess
 
 def test_watch_reads_the_master_anew_and_outlives_a_dead_gateway(pair: Pair, tmp_path: Path) -> None:
     """Behind while the peer is disabled, complete afterwards; no verdict while Thrift is away."""
-    pair.create_table("watched", {"f": 1})
-    pair.master.admin.put_rows("watched", "f", 10)
-    pair.wait_same("watched")
+    pair.create_filled("watched", 10)
     clusters = ["--master-conf", pair.master.conf_dir, "--conf-dir", pair.slave.conf_dir]
     options = ["--only", "hbase", "--table", "watched", "--every", "1", "--json", "--spark-master", "local[1]"]
     command = [sys.executable, "-m", "status_tool", "watch", *clusters, *options]
@@ -380,9 +374,7 @@ def test_master_master(pair: Pair, tmp_path: Path) -> None:
 
 def test_offline_with_both_sides_from_files(pair: Pair, status: Path, tmp_path: Path) -> None:
     """`run -o FILE` on the slave, then the check without any cluster."""
-    pair.create_table("offline", {"f": 1})
-    pair.master.admin.put_rows("offline", "f", 10)
-    pair.wait_same("offline")
+    pair.create_filled("offline", 10)
     slave_status = tmp_path / "slave.status"
     pair.write_master(status, "--table", "offline")
     written = tool_here("run", "-o", slave_status, "--only", "hbase", "--table", "offline", conf=pair.slave)
@@ -398,9 +390,7 @@ def test_offline_with_both_sides_from_files(pair: Pair, status: Path, tmp_path: 
 
 def test_the_original_format(pair: Pair, tmp_path: Path) -> None:
     """`-o FILE.json` writes it, `-i` accepts it at evidence timestamps, and knows behind from complete."""
-    pair.create_table("legacy", {"f": 1})
-    pair.master.admin.put_rows("legacy", "f", 10)
-    pair.wait_same("legacy")
+    pair.create_filled("legacy", 10)
     file = tmp_path / "master.json"
     pair.write_master(file, "--table", "legacy")
     written = json.loads(file.read_text())
@@ -580,9 +570,7 @@ def shutdown_time(pair: Pair) -> Iterator[None]:
 @pytest.mark.usefixtures("shutdown_time")
 def test_shutdown_time_record_show_and_use(pair: Pair, status: Path) -> None:
     """What other tables write after the shutdown does not matter; a future or missing time is said."""
-    pair.create_table("app", {"f": 1})
-    pair.master.admin.put_rows("app", "f", 10)
-    pair.wait_same("app")
+    pair.create_filled("app", 10)
     assert "future" in tool_here("shutdown-time", "record", "-s", "99999999999999", conf=pair.master).stderr
     recorded = tool_here("shutdown-time", "record", conf=pair.master)
     assert recorded.exit_code == 0, recorded

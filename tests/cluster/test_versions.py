@@ -59,9 +59,7 @@ def complete_then_gap(pair: Pair, status: Path) -> None:
 
 
 def _a_restored_snapshot_is_named(pair: Pair, status: Path) -> None:
-    pair.create_table("restored", {"f": 1})
-    pair.master.admin.put_rows("restored", "f", 5)
-    pair.wait_same("restored")
+    pair.create_filled("restored", 5)
     pair.master.admin.snapshot("before", "restored")
     pair.master.admin.put_rows("restored", "f", 5, prefix="later")
     pair.wait_same("restored")

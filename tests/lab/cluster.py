@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
@@ -29,6 +30,7 @@ from .waiting import wait_until
 
 START_TIMEOUT = 240.0  # seconds; a machine that does other work besides is slow
 
+_Kind = TypeVar("_Kind", bound=Server)
 _HBASE = "org.apache.hadoop.hbase"
 _HDFS = "org.apache.hadoop.hdfs.server"
 _LAB = "io.github.statustool.lab"
@@ -180,45 +182,31 @@ class Cluster:
         self._write_conf(server.conf_dir, hbase=config.hbase_server(self._at, self.spec.region_servers) | own)
 
     def _define_master(self) -> Server:
-        server = Server(
-            self._java,
-            f"{self.name}-master",
-            self.folder / "master",
-            f"{_HBASE}.master.HMaster",
-            ("start",),
-            512,
-            self.ports.take(),
-            self.spec.extra_classpath,
-        )
-        self._hbase_conf(server, {"hbase.master.port": str(server.port)})
-        return server
+        port = self.ports.take()
+        return self._define(Server, "master", "master.HMaster", 512, port, {"hbase.master.port": str(port)})
 
     def _define_region_server(self, number: int, overrides: Mapping[str, str]) -> RegionServer:
-        server = RegionServer(
-            replace(self._java, options=(*self._java.options, *self.spec.rs_options)),
-            f"{self.name}-rs{number}",
-            self.folder / f"rs{number}",
-            f"{_HBASE}.regionserver.HRegionServer",
-            ("start",),
-            768,
-            self.ports.take(),
-            self.spec.extra_classpath,
-        )
-        self._hbase_conf(server, {"hbase.regionserver.port": str(server.port), **overrides})
-        return server
+        port = self.ports.take()
+        site, options = {"hbase.regionserver.port": str(port), **overrides}, self.spec.rs_options
+        return self._define(RegionServer, f"rs{number}", "regionserver.HRegionServer", 768, port, site, options)
 
     def _define_thrift(self) -> Server:
-        server = Server(
-            self._java,
-            f"{self.name}-thrift",
-            self.folder / "thrift",
-            f"{_HBASE}.thrift.ThriftServer",
-            ("start",),
-            256,
-            self._at.thrift_port,
-            self.spec.extra_classpath,
-        )
-        self._hbase_conf(server, {})
+        return self._define(Server, "thrift", "thrift.ThriftServer", 256, self._at.thrift_port, {})
+
+    def _define(
+        self,
+        kind: type[_Kind],
+        name: str,
+        main: str,
+        heap_mb: int,
+        port: int,
+        site: Mapping[str, str],
+        options: Sequence[str] = (),
+    ) -> _Kind:
+        java, folder = replace(self._java, options=(*self._java.options, *options)), self.folder / name
+        main, classpath = f"{_HBASE}.{main}", self.spec.extra_classpath
+        server = kind(java, f"{self.name}-{name}", folder, main, ("start",), heap_mb, port, classpath)
+        self._hbase_conf(server, site)
         return server
 
     def _define_admin(self) -> Server:

@@ -53,49 +53,22 @@ def test_wrong_peer(pair: Pair, master_status: Path) -> None:
     assert_one_line(tool_here("run", "-i", master_status, "--peer", "nope", conf=pair.slave), "nope", "--peer")
 
 
-def test_unreachable_thrift(pair: Pair, tmp_path: Path) -> None:
-    """Nothing listens there; an older file stays."""
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--only hbase --thrift 127.0.0.1:1", "Thrift 127.0.0.1:1"),
+        ("--only hdfs --all-files --webhdfs http://127.0.0.1:1", "NameNode 127.0.0.1:1"),
+        ("--all-files --zookeeper 127.0.0.1:1/hbase", "ZooKeeper 127.0.0.1:1"),
+        ("--all-files --zookeeper HERE/nothing", "znode"),
+    ],
+)
+def test_servers_that_are_not_there(pair: Pair, tmp_path: Path, options: str, words: str) -> None:
+    """Nothing listens there, or a ZooKeeper without that cluster; an older file stays."""
     file = tmp_path / "older"
     file.write_text("older")
-    result = tool_here("run", "-m", "-o", file, "--only", "hbase", "--thrift", "127.0.0.1:1", conf=pair.master)
-    assert_one_line(result, "Thrift", "127.0.0.1:1")
-    assert file.read_text() == "older"
-    assert os.listdir(tmp_path) == ["older"]
-
-
-def test_unreachable_namenode(pair: Pair, tmp_path: Path) -> None:
-    """Nothing listens there."""
-    result = tool_here(
-        "run",
-        "-m",
-        "-o",
-        tmp_path / "f",
-        "--only",
-        "hdfs",
-        "--all-files",
-        "--webhdfs",
-        "http://127.0.0.1:1",
-        conf=pair.master,
-    )
-    assert_one_line(result, "NameNode", "127.0.0.1:1")
-    assert os.listdir(tmp_path) == []
-
-
-def test_unreachable_zookeeper(pair: Pair, tmp_path: Path) -> None:
-    """Nothing listens there."""
-    result = tool_here(
-        "run", "-m", "-o", tmp_path / "f", "--all-files", "--zookeeper", "127.0.0.1:1/hbase", conf=pair.master
-    )
-    assert_one_line(result, "ZooKeeper", "127.0.0.1:1")
-
-
-def test_wrong_znode(pair: Pair, tmp_path: Path) -> None:
-    """A ZooKeeper without that cluster."""
-    hosts = pair.master.zookeeper.partition("/")[0]
-    result = tool_here(
-        "run", "-m", "-o", tmp_path / "f", "--all-files", "--zookeeper", f"{hosts}/nothing", conf=pair.master
-    )
-    assert_one_line(result, "znode")
+    line = options.replace("HERE", pair.master.zookeeper.partition("/")[0]).split()
+    assert_one_line(tool_here("run", "-m", "-o", file, *line, conf=pair.master), *words.split())
+    assert (file.read_text(), os.listdir(tmp_path)) == ("older", ["older"])
 
 
 def test_no_state_table(pair: Pair, tmp_path: Path) -> None:
@@ -130,20 +103,9 @@ def test_full_disk(pair: Pair, tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_while_waiting(pair: Pair, tmp_path: Path, number: signal.Signals) -> None:
     """Ctrl-C (130) or SIGTERM (143) in the middle of `-m --wait`: one line, no file."""
-    command = [
-        sys.executable,
-        "-m",
-        "status_tool",
-        "run",
-        "-m",
-        "-o",
-        str(tmp_path / "f"),
-        "--all-files",
-        "--wait",
-        "60",
-    ]
+    line = f"-m status_tool run -m -o {tmp_path}/f --all-files --wait 60 --conf-dir {pair.master.conf_dir}"
     process = subprocess.Popen(
-        [*command, "--conf-dir", str(pair.master.conf_dir)],
+        [sys.executable, *line.split()],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -153,9 +153,7 @@ def digests_since(cluster: Cluster, began_ms: int) -> bool:
 
 def test_regions_that_are_merged_meanwhile(pair: Pair) -> None:
     """The digests of two regions that have become one are requested again of that one: nothing lost, nothing twice."""
-    pair.create_table("merging", {"f": 1}, [b"row00002000"])
-    pair.master.admin.put_rows("merging", "f", 4000, value="v" * 500)
-    pair.wait_same("merging")
+    pair.create_filled("merging", 4000, [b"row00002000"], value="v" * 500)
     first, second = pair.slave.admin.regions("merging")
     worker, results = in_background(pair, "merging", "--rate", "0.15")
     pair.slave.admin.merge(first.encoded, second.encoded)
@@ -210,9 +208,7 @@ def test_under_load_what_differs_is_told_from_what_changes(
     """
     monkeypatch.setattr(compare, "SETTLE_S", SETTLE_S)
     monkeypatch.setattr(compare_rows, "CHANGING_S", 8.0)
-    pair.create_table("busy", {"f": 1}, [b"row"])
-    pair.master.admin.put_rows("busy", "f", 500)
-    pair.wait_same("busy")
+    pair.create_filled("busy", 500, [b"row"])
     with overwriting(pair, "busy") as written:
         result = rows(pair, "busy", "--wait", "8")
         (document,) = result.json["tables"]
@@ -267,9 +263,7 @@ def copy_bulk_load(pair: Pair, table: str) -> None:
 
 def test_a_region_server_that_is_killed_meanwhile(pair: Pair) -> None:
     """Its regions are asked for again where they open: the verdict is equal."""
-    pair.create_table("killed", {"f": 1}, [b"row00002000"])
-    pair.master.admin.put_rows("killed", "f", 4000, value="v" * 500)
-    pair.wait_same("killed")
+    pair.create_filled("killed", 4000, [b"row00002000"], value="v" * 500)
     survivor, victim = pair.slave.region_servers[0], pair.slave.add_region_server()
     for table in (STATE_TABLE, f"{STATE_TABLE}_rows"):
         move_table(pair.slave, table, survivor.server_name)

@@ -54,9 +54,7 @@ def test_equal_whatever_the_regions(pair: Pair) -> None:
 
 def test_tampered_rows_are_named(pair: Pair) -> None:
     """One value flipped, one row missing, one too many, one deleted on one side only: all named, values on demand."""
-    pair.create_table("tamper", {"f": 1}, [b"row00001000"], [b"row00000500", b"row00001500"])
-    pair.master.admin.put_rows("tamper", "f", 2000)
-    pair.wait_same("tamper")
+    pair.create_filled("tamper", 2000, [b"row00001000"], [b"row00000500", b"row00001500"])
     compared(pair, "tamper", 0)
     with thrift(pair.slave) as client:
         table = client.table("tamper")
@@ -94,9 +92,7 @@ def test_several_tables_are_compared_at_once(pair: Pair) -> None:
 
 def test_regions_that_move_and_split_meanwhile(pair: Pair) -> None:
     """Digests of regions that were moved or split while they were read are requested again, and nothing is lost."""
-    pair.create_table("roaming", {"f": 1}, [b"row00001500"])
-    pair.master.admin.put_rows("roaming", "f", 4000, value="v" * 500)
-    pair.wait_same("roaming")
+    pair.create_filled("roaming", 4000, [b"row00001500"], value="v" * 500)
     results: list[Result] = []
     # Slow enough for regions to go in the middle of it: two megabytes.
     worker = threading.Thread(target=lambda: results.append(rows(pair, "roaming", "--rate", "0.2")))
@@ -185,9 +181,7 @@ def test_sound_streams_hide_no_row_that_was_changed_on_the_slave(pair: Pair, sta
     """With --rows=all: every entry has arrived, one value is not the same, and a row that came with them is gone. The
     regions that hold them differ.
     """
-    pair.create_table("flipped", {"f": 1}, [b"row00000020", b"row00000040"])
-    pair.master.admin.put_rows("flipped", "f", 50)
-    pair.wait_same("flipped")
+    pair.create_filled("flipped", 50, [b"row00000020", b"row00000040"])
     assert settled(pair, status, "flipped", 0, "--rows=all")["hbase"]["evidence"] == "exact"
     with thrift(pair.slave) as client:
         table = client.table("flipped")
@@ -208,9 +202,7 @@ def test_sound_streams_hide_no_row_that_was_changed_on_the_slave(pair: Pair, sta
 def test_every_run_samples(pair: Pair, status: Path) -> None:
     """Two small tables fit whole; a value that was changed on the slave after the shutdown decides, with no option."""
     for name, rows in (("sampled1", 300), ("sampled2", 200)):
-        pair.create_table(name, {"f": 1}, [b"row00000100"], [b"row00000050"])
-        pair.master.admin.put_rows(name, "f", rows)
-        pair.wait_same(name)
+        pair.create_filled(name, rows, [b"row00000100"], [b"row00000050"])
     tables = [word for name in ("sampled1", "sampled2") for word in ("--table", name)]
     # The default's five seconds may be too short where other tests have the machine.
     patient = [*tables, "--sample", "60"]
@@ -300,9 +292,7 @@ def test_rows_of_which_more_waits_in_a_queue_are_not_compared(
 ) -> None:
     """They could be equal now and differ once it is shipped."""
     monkeypatch.setattr(compare_rows, "DRAIN_S", 2.0)
-    pair.create_table("waiting", {"f": 1})
-    pair.master.admin.put_rows("waiting", "f", 10)
-    pair.wait_same("waiting")
+    pair.create_filled("waiting", 10)
     pair.master.admin.disable_peer(PEER)
     try:
         pair.master.admin.put_rows("waiting", "f", 10)
@@ -326,9 +316,7 @@ def test_the_wrong_master_is_refused(pair: Pair, status: Path) -> None:
 
 def test_the_master_is_gone_and_file_has_the_digests(pair: Pair, status: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bulk load beside the streams: FILE's digests prove that it is there, and see that a value was changed."""
-    pair.create_table("filed", {"f": 1}, [b"row00000030"], [b"row00000010"])
-    pair.master.admin.put_rows("filed", "f", 60)
-    pair.wait_same("filed")
+    pair.create_filled("filed", 60, [b"row00000030"], [b"row00000010"])
     pair.master.admin.bulk_load("filed", "f", 1)
     pair.master.admin.put_rows("filed", "f", 1, start=60)
     wait_until(lambda: b"row00000060" in pair.slave.admin.rows("filed"), 60, "the put replicated")
