@@ -7,8 +7,8 @@ checksums, as it is by default and with as many maps and listing threads as the 
 one file alone shows what the start takes. Then clients that run already, and `--deep` against a raw read of the same
 bytes.
 
-What limits: over WebHDFS a checksum is two HTTP requests, and the DataNode makes a DFSClient for each and closes the
-connection; by Hadoop's own client it is one short stream to the DataNode, which closes that
+What limits: over WebHDFS a checksum is an HTTP request (once a second in each thread two), for which the DataNode makes
+a DFSClient and closes the connection; by Hadoop's own client it is one short stream to the DataNode, which closes that
 one, too. With all servers on the same cores as the tool it is CPU time, else latency.
 """
 

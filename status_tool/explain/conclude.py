@@ -104,7 +104,8 @@ def _hbase_findings(context: RunContext, tally: Tally) -> list[Finding]:
     if not context.check_hbase:
         return []
     # With no region in scope no count is bad: this finding keeps the verdict from being complete.
-    nothing = [] if sum(tally.regions.values()) else [Finding("not-replicated")]
+    is_told = any(finding.code == "not-replicated" for finding in context.run_findings)
+    nothing = [] if sum(tally.regions.values()) or is_told else [Finding("not-replicated")]
     later = [] if _accepted_by(context) else later_findings(later_writes(tally.later), context.master)
     return [*context.run_findings, *context.table_findings, *nothing, *later]
 

@@ -19,6 +19,7 @@ from status_tool.rules.streams import (
     came_through,
     drained_heads,
     is_shipped,
+    lag_between,
     stream_finding,
 )
 from status_tool.vocabulary.codes import STREAM_CODES
@@ -234,7 +235,7 @@ def _by_timestamps(region: Region, context: RunContext) -> JudgedRegion | None:
             written_from_ms=replicated_ms,
             written_to_ms=written_ms,
             repair_to_ms=written_ms,
-            lag_ms=None if written_ms is None or replicated_ms is None else written_ms - replicated_ms,
+            lag_ms=lag_between(replicated_ms, written_ms),
         )
     is_later = written_later(code, written_ms, later_bound(context.master, None))
     return JudgedRegion(

@@ -46,6 +46,7 @@ class Head:
 
 SERVER_CLOCKS_MS = 1_000
 """By less than this the clocks of a slave's servers differ, or a hole that may fill can count as a gap for a while."""
+_LONGEST_MS = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,8 +235,12 @@ def _old(hole: Hole, rule: StreamRule) -> bool:
 
 
 def _lag(head: Head, arrived: Fold) -> int | None:
-    since = arrived.prefix_ms if arrived.prefix_end > 0 else head.first_ms
-    return max(0, head.write_ms - since) if head.write_ms is not None and since is not None else None
+    return lag_between(arrived.prefix_ms if arrived.prefix_end > 0 else head.first_ms, head.write_ms)
+
+
+def lag_between(since_ms: int | None, until_ms: int | None) -> int | None:
+    """Return the time from one moment to the other, in 64 bits: a damaged row may have any; None if one is unknown."""
+    return None if since_ms is None or until_ms is None else min(max(0, until_ms - since_ms), _LONGEST_MS)
 
 
 def _after(time_ms: int | None, bound_ms: int) -> bool:

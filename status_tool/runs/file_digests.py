@@ -215,7 +215,8 @@ def _filed(table: str, rows: Sequence[Row], is_whole: bool) -> FiledTable | None
 
 
 def _are_rules(rules: Iterable[Sequence[int]]) -> bool:
-    return all(len(rule) == 2 and rule[0] > 0 for rule in rules)
+    # A request has 32 bits for the number of versions.
+    return all(len(rule) == 2 and 0 < rule[0] < 1 << 31 for rule in rules)
 
 
 def compare_with_file(

@@ -1,7 +1,7 @@
 """Random samples of rows, in every run: a chance to see what nobody thought of (docs/correctness.md, "Samples").
 
-`run -m` has the region servers digest random ranges of the replicated tables while it waits for the trackers; the
-ranges travel in FILE; `run -i` has the slave's servers digest the same ones while Spark starts. What is equal is told.
+`run -m` has the region servers digest random ranges of the replicated tables before it puts the barrier; the ranges
+travel in FILE; `run -i` has the slave's servers digest the same ones while Spark starts. What is equal is told.
 What is not is at first no more than that: writing goes on. It decides against the streams only where these prove the
 table, and that nothing has been written to it since shortly before the samples.
 """
@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -49,7 +49,6 @@ from status_tool.vocabulary.schema import NewRow, Row
 from status_tool.vocabulary.scope import TableFilter
 from status_tool.vocabulary.states import FactState
 
-_T = TypeVar("_T")
 RANGES = 300
 """Fewer than `REQUEST_TABLES`: they may all be of different tables."""
 _HELD = 10_000
@@ -68,7 +67,7 @@ LOADED_MS = 3_600_000
 _WRITES = pa.array([None, FactState.BULK_LOAD, FactState.LOCAL_LOAD], pa.string())
 """States of rows that tell of writes: a stream has none."""
 NEW_TABLE_S = 0.25
-"""Pause between looks for the descriptor of a new table, which comes about a second after the barrier is put."""
+"""Pause between looks for the descriptor of a new table, which comes about a second after a barrier is put."""
 UNHEARD = 0.5
 """Where no server has answered in this share of the time, none is waited for: a tracker looks each second."""
 
@@ -83,39 +82,17 @@ class Taken:
     """Why there are none, if that is known."""
 
 
-@contextmanager
-def sampling(settings: Settings, only: TableFilter, within_s: float) -> Iterator[Callable[[], Taken]]:
-    """Sample the master's rows meanwhile. The yielded function returns the samples; none if one failed."""
-    with _beside(lambda stop: Taken(_sample(settings, only, within_s, stop)), lambda why: Taken(problem=why)) as taken:
-        yield taken
+def sampled(settings: Settings, only: TableFilter, within_s: float) -> Taken:
+    """Return samples of the master's rows."""
+    try:
+        return Taken(_sample(settings, only, within_s))
+    except StatusToolError as error:
+        return Taken(problem=str(error))
 
 
-@contextmanager
-def _beside(work: Callable[[threading.Event], _T], failed: Callable[[str], _T]) -> Iterator[Callable[[], _T]]:
-    """Run in a background thread.
-
-    The yielded function waits for the result; it returns that of `failed`, with the reason, if the work failed.
-    """
-    stop = threading.Event()
-
-    def done() -> _T:
-        try:
-            return future.result()
-        except StatusToolError as error:
-            return failed(str(error))
-
-    with ThreadPoolExecutor(1, "row-samples") as pool:
-        future = pool.submit(work, stop)
-        try:
-            yield done
-        finally:
-            # First: the pool waits for its thread, which ends by it.
-            stop.set()
-
-
-def _sample(settings: Settings, only: TableFilter, within_s: float, stop: threading.Event) -> list[NewRow]:
+def _sample(settings: Settings, only: TableFilter, within_s: float) -> list[NewRow]:
     end = time.monotonic() + within_s
-    known = _known_families(settings, UNHEARD * within_s, stop)
+    known = _known_families(settings, UNHEARD * within_s)
     cluster = DescribedCluster(settings, "", known)
     replicated = _replicated(known, only, own_status_table(settings.state_table, known))
     hows = {table: comparable(cluster, cluster, table, names, ()) for table, names in replicated.items()}
@@ -124,27 +101,30 @@ def _sample(settings: Settings, only: TableFilter, within_s: float, stop: thread
         return []
     tables = sorted({region.table for region in picked})
     asked = Query({table: hows[table].families for table in tables}, os.urandom(16), now_ms(), sample_rows=SAMPLE_ROWS)
-    with Requests(settings, asked, stop) as requests:
-        sampled = requests.sample(picked, end - time.monotonic(), UNHEARD * within_s)
+    with Requests(settings, asked) as requests:
+        answers = requests.sample(picked, end - time.monotonic(), UNHEARD * within_s)
     return [
         digest_row("sample", TableRange(one.table, one.interval), one.sums, asked, hows[one.table])
-        for one in apart(sampled)
+        for one in apart(answers)
     ]
 
 
-def _known_families(settings: Settings, within_s: float, stop: threading.Event) -> dict[str, dict[str, Any]]:
+def _known_families(settings: Settings, within_s: float) -> dict[str, dict[str, Any]]:
     """Return the families by table as the trackers wrote them down, mostly for an earlier run.
 
-    Stale ones choose other cells, on both sides alike. Those of a table that is new since come with this run's barrier.
+    Stale ones choose other cells, on both sides alike. Those of a table that is new since come with a barrier.
     """
     with connection(settings.thrift()) as client:
         names = {raw_name.decode(errors="replace") for raw_name in client.tables()}
     # The trackers describe all tables but those that the tool writes to by itself.
     names -= {settings.state_table, requests_table_of(settings.state_table)}
     state, deadline = StateTable(settings.thrift(), settings.state_table), time.monotonic() + within_s
-    while not names <= (known := state.known_families()).keys() and time.monotonic() < deadline:
-        if stop.wait(NEW_TABLE_S):
-            break
+    known = state.known_families()
+    if not names <= known.keys():
+        state.put_barrier()
+    while not names <= known.keys() and time.monotonic() < deadline:
+        time.sleep(NEW_TABLE_S)
+        known = state.known_families()
     return known
 
 
@@ -240,10 +220,22 @@ def _tables_of(parts: Iterable[TableRange]) -> str:
 
 @contextmanager
 def repeating(settings: Settings, rows: Iterable[Row], within_s: float) -> Iterator[Callable[[], Repeated]]:
-    """Let the slave digest FILE's samples meanwhile. The yielded function returns the result."""
-    filed = filed_tables(rows, is_whole=False)
-    with _beside(lambda stop: repeat(settings, filed, within_s, stop), lambda why: Repeated(problem=why)) as result:
-        yield result
+    """Let the slave digest FILE's samples meanwhile. The yielded function waits for the result and returns it."""
+    stop = threading.Event()
+
+    def result() -> Repeated:
+        try:
+            return future.result()
+        except StatusToolError as error:
+            return Repeated(problem=str(error))
+
+    with ThreadPoolExecutor(1, "row-samples") as pool:
+        future = pool.submit(repeat, settings, filed_tables(rows, is_whole=False), within_s, stop)
+        try:
+            yield result
+        finally:
+            # First: the pool waits for its thread, which ends by it.
+            stop.set()
 
 
 def repeat(

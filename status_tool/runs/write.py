@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -33,7 +33,7 @@ from status_tool.rules.sides import UNKNOWN_POOL
 from status_tool.rules.tables import AGE_COLUMNS
 from status_tool.runs.file_digests import digest_rows, doubtful_tables, shipped_tables
 from status_tool.runs.question import SideFacts
-from status_tool.runs.sampling import Taken, sampling
+from status_tool.runs.sampling import Taken, sampled
 from status_tool.sources.arrivals import WitnessSource
 from status_tool.sources.codec import batches
 from status_tool.sources.hdfs_files import HdfsSource, endpoint_of
@@ -77,7 +77,8 @@ def write_side(
     """
     before = rows_before(path) if progress is not None else {}
     with no_process_left(), no_token_left(), journaling(path, request) as (request, journal), ExitStack() as running:
-        samples = running.enter_context(_samples(settings, request, path))
+        # Before the barrier: a write that a sample shows is in a head by then, by which its table is not at rest.
+        taken = _samples(settings, request, path, say)
         gathered = snapshot(settings, request, say)
         # Only the snapshot tells which HDFS this is.
         if journal is not None and (forgotten := journal.keep_only(_journal_owner(gathered))):
@@ -105,7 +106,6 @@ def write_side(
                     writer.write(batch)
             for batch in digested().read(0):
                 writer.write(batch)
-            taken = samples()
             for batch in batches(taken.rows):
                 writer.write(batch)
             # After the last row: `ReadSide.follows` of `paths` goes by this time.
@@ -128,13 +128,13 @@ def prune_witnesses(gathered: Snapshot, say: Say) -> None:
             source.prune(header.barrier_issued_ms)
 
 
-def _samples(settings: Settings, request: Request, path: Path) -> AbstractContextManager[Callable[[], Taken]]:
-    """Begin to sample at once, while the trackers are waited for."""
+def _samples(settings: Settings, request: Request, path: Path, say: Say) -> Taken:
     if not _is_sampled(request):
-        return nullcontext(Taken)
+        return Taken()
     if is_legacy_name(path):
-        return nullcontext(lambda: Taken(problem="the original's JSON has no place for them"))
-    return sampling(settings, request.only, request.sample_s)
+        return Taken(problem="the original's JSON has no place for them")
+    say("sampling rows")
+    return sampled(settings, request.only, request.sample_s)
 
 
 def _is_sampled(request: Request) -> bool:

@@ -121,7 +121,7 @@ class History:
                 (
                     *(self._pair, done.started_ms, int(done.took_s * 1000)),
                     *(outcome and str(outcome.verdict), done.error or None, outcome and outcome.cut_ms),
-                    *(*regions, *files, done.lag_ms, outcome and outcome.queued_bytes),
+                    *(*regions, *files, done.lag_ms, _most(outcome.queued_bytes if outcome else None)),
                 ),
             ).lastrowid
             lines = outcome.overview.tables if outcome is not None else ()
@@ -177,6 +177,11 @@ class History:
     def close(self) -> None:
         """Release the file."""
         self._database.close()
+
+
+def _most(count: int | None) -> int | None:
+    """Return a count as SQLite can keep it: what a damaged FILE has in its queues may add up to more."""
+    return None if count is None else min(count, (1 << 63) - 1)
 
 
 def _pair_of(outcome: Outcome) -> str:

@@ -503,6 +503,8 @@ def test_scope_leaves_out_other_tables_and_says_what_is_not_there() -> None:
     unknown = check(scope=replace(HBASE, tables=frozenset({"ns:t", "ns:typo"})))
     assert unknown.verdict is Verdict.UNVERIFIABLE
     assert "ns:typo" in only(unknown).detail
+    for nothing in (replace(HBASE, tables=frozenset({"ns:typo"})), replace(HBASE, namespaces=frozenset({"typo"}))):
+        assert "typo has no replicated region" in only(check(scope=nothing)).detail
 
 
 def test_a_file_that_holds_less_than_is_asked_is_not_fine() -> None:

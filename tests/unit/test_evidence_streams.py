@@ -58,6 +58,12 @@ def test_an_uncovered_tail_is_behind_by_its_write_times() -> None:
     assert (finding.from_seq, finding.to_seq, finding.written_from_ms, finding.written_to_ms) == (6, 10, 1_700, 2_000)
 
 
+def test_a_lag_has_64_bits() -> None:
+    """Also that between two damaged times: neither Arrow nor SQLite keeps a longer one."""
+    head = replace(HEAD, write_ms=(1 << 63) - 1)
+    assert decide(Segment(0, 6, -1, -1), head=head).lag_ms == (1 << 63) - 1
+
+
 def test_a_hole_is_a_gap_once_the_slave_has_flushed() -> None:
     finding = found(Segment(0, 4, 1_000, 1_400), Segment(6, 10, 1_600, 2_000, recorded_ms=499))
     assert finding.code == "gap"

@@ -64,10 +64,14 @@ def test_digests_are_read_as_they_were_written() -> None:
         [digest(b"", b"", sums="x")],
         [digest(b"", b"", families={"f": [1]})],
         [digest(b"", b"", families={"f": "1"})],
+        [digest(b"", b"", families={"f": [1 << 31, 7]})],
         [{**digest(b"", b""), "detail": "{"}],
         [{**digest(b"", b""), "detail": digest(b"", b"")["detail"].replace("horizon", "other")}],
     ],
-    ids=["end", "hole", "two keys", "short key", "no key", "no sums", "short rule", "no rule", "no json", "no horizon"],
+    ids=[
+        *("end", "hole", "two keys", "short key", "no key", "no sums", "short rule", "no rule", "too many versions"),
+        *("no json", "no horizon"),
+    ],
 )
 def test_digests_that_do_not_fit_together_are_none(rows: list[Row]) -> None:
     """What is not known proves nothing."""

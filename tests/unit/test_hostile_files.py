@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -67,9 +68,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @given(edits=st.lists(EDITS, min_size=1, max_size=4))
 def test_an_edited_status_file_is_refused(sealed: bytes, target: Path, edits: list[Edit]) -> None:
     """Whatever was done to it: only the very same bytes are the same file."""
-    data = sealed
-    for edit in edits:
-        data = edited(data, edit)
+    data = reduce(edited, edits, sealed)
     target.write_bytes(data)
     assert (content(target) is None) == (data != sealed)
 
@@ -78,10 +77,7 @@ def test_an_edited_status_file_is_refused(sealed: bytes, target: Path, edits: li
 @given(edits=st.lists(EDITS, min_size=1, max_size=4))
 def test_an_edited_json_file_is_read_or_refused(target: Path, edits: list[Edit]) -> None:
     """The original's file has no digest: what still is one is read, whatever it says."""
-    data = LEGACY
-    for edit in edits:
-        data = edited(data, edit)
-    target.write_bytes(data)
+    target.write_bytes(reduce(edited, edits, LEGACY))
     content(target)
 
 

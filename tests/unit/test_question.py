@@ -380,6 +380,27 @@ def test_a_path_that_file_does_not_hold_is_absent() -> None:
         (("/",), ("/hbase", "*.log"), ("/hbase2", "/data/log"), ("/hbase/mine", "/data/x.log", "/x.log/y")),
         (("/data/*",), ("/data/a/b",), ("/data/a", "/data/*/c"), ("/data/a/b", "/data/a/b/c", "/data/.staging/1")),
         (("/user/*/.Trash",), (), ("/user/me/.Trash/1",), ("/user/.Trash/.Trash",)),
+        # FILE's own glob may match less than `-f`'s, so that other files were never listed.
+        (
+            ("/data/[!_]*",),
+            (),
+            ("/data/a", "/data/[!_]*", "/data/[!_]*/x", "/data/a/*"),
+            ("/data/*", "/data/_a", "/data/b*"),
+        ),
+        (("/data/?",), (), ("/data/a/*/c", "/data/?"), ("/data/*", "/data/[ab]", "/data/ab")),
+        (("/data/*",), (), ("/data/*", "/data/?", "/data/[ab]/c", "/data/a"), ("/*/a", "/data", "/*", "/")),
+        (("/data",), (), ("/data/*", "/data/a/?"), ("/dat?", "/*", "/data2/*")),
+        # It names in plain what follows its pattern: `-f` itself would list that, FILE lacks it.
+        *(
+            ((root,), ("/tmp", left_out), held, unheld)
+            for root, left_out, held, unheld in (
+                ("/data", "/data/a/tmp", ("/data/*/x", "/data/*"), ("/data/*/tmp", "/*/a/tmp/x", "/data/[a-c]/tmp")),
+                ("/*/*", "/data/a/tmp", ("/*/*/x", "/*/*/*"), ("/*/*/tmp",)),
+                ("/*/[a-c]", "/data/a", ("/other/a", "/*/[a-c]"), ("/*/a", "/d*/a/x")),
+                ("/data", "/data/*/_*", ("/data/*/x/", "/data/?"), ("/data/*/_x", "/data/*/y/_x")),
+                ("/", "/hbase", ("/*/x", "/data/*/hbase", "/h*", "/hb*/x"), ()),
+            )
+        ),
     ],
 )
 def test_a_path_that_file_left_out_is_absent(
@@ -395,43 +416,6 @@ def test_a_path_below_one_that_did_not_exist_is_absent() -> None:
     header = replace(MASTER, hdfs_paths=("/data", "/gone", "/none/*"), hdfs_absent=("/gone", "/none/*"))
     asked = ("/data/x", "/gone/sub/x", "/gone", "/none/a", "/none/?/b")
     assert question(facts(peer(), header=header), hdfs_paths=asked).master.hdfs_absent == asked[1:]
-
-
-@pytest.mark.parametrize(
-    ("root", "held", "unheld"),
-    [
-        ("/data/[!_]*", ("/data/a", "/data/[!_]*", "/data/[!_]*/x", "/data/a/*"), ("/data/*", "/data/_a", "/data/b*")),
-        ("/data/?", ("/data/a/*/c", "/data/?"), ("/data/*", "/data/[ab]", "/data/ab")),
-        ("/data/*", ("/data/*", "/data/?", "/data/[ab]/c", "/data/a"), ("/*/a", "/data", "/*", "/")),
-        ("/data", ("/data/*", "/data/a/?"), ("/dat?", "/*", "/data2/*")),
-    ],
-)
-def test_a_glob_is_held_only_where_all_of_its_matches_are(
-    root: str, held: tuple[str, ...], unheld: tuple[str, ...]
-) -> None:
-    """FILE's own glob may match less than `-f`'s, so that other files were never listed."""
-    header = replace(MASTER, hdfs_paths=(root,))
-    found = question(facts(peer(), header=header), hdfs_paths=(*held, *unheld))
-    assert found.master.hdfs_absent == unheld
-
-
-@pytest.mark.parametrize(
-    ("root", "left_out", "held", "unheld"),
-    [
-        ("/data", "/data/a/tmp", ("/data/*/x", "/data/*"), ("/data/*/tmp", "/*/a/tmp/x", "/data/[a-c]/tmp")),
-        ("/*/*", "/data/a/tmp", ("/*/*/x", "/*/*/*"), ("/*/*/tmp",)),
-        ("/*/[a-c]", "/data/a", ("/other/a", "/*/[a-c]"), ("/*/a", "/d*/a/x")),
-        ("/data", "/data/*/_*", ("/data/*/x/", "/data/?"), ("/data/*/_x", "/data/*/y/_x")),
-        ("/", "/hbase", ("/*/x", "/data/*/hbase", "/h*", "/hb*/x"), ()),
-    ],
-)
-def test_a_glob_is_not_held_where_what_it_names_may_be_left_out(
-    root: str, left_out: str, held: tuple[str, ...], unheld: tuple[str, ...]
-) -> None:
-    """It names in plain what follows its pattern: `-f` itself would list that, FILE lacks it."""
-    header = replace(MASTER, hdfs_paths=(root,), hdfs_left_out=("/tmp", left_out))
-    found = question(facts(peer(), header=header), hdfs_paths=(*held, *unheld))
-    assert found.master.hdfs_absent == unheld
 
 
 def test_the_outcome_tells_who_was_compared() -> None:

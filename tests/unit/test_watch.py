@@ -110,6 +110,12 @@ def test_a_check_of_less_is_another_one() -> None:
     assert history.verdict_since_ms() == 60_000
 
 
+def test_queues_of_a_damaged_file_fit_into_the_history() -> None:
+    """Else one FILE ended the watch, not its round."""
+    history = added(History(), replace(outcome_of(), queued_bytes=1 << 64))
+    assert len(history.moments()) == 1
+
+
 def test_a_history_outlives_the_process(tmp_path: Path) -> None:
     """Its owner's alone, and bounded in time."""
     file = tmp_path / "history"
