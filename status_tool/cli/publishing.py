@@ -152,6 +152,7 @@ class _Publisher:
             "" if tables.everything else str(tables),
             files=self._service.files_every_min is not None,
             signed=self._options["sign_key"] is not None,
+            shutdown=self._options["shutdown"] or "",
         )
         return Turns(self._table, cluster_id, int(self._service.interval_s * 1000), what)
 

@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import urlsplit
 
-from status_tool.clients.keystores import hdfs_trust, rpc_trust, zookeeper_trust
+from status_tool.clients.keystores import OF_RPC, OF_ZOOKEEPER, hbase_trust, hdfs_trust
 from status_tool.clients.mount_table import SCHEME as VIEW_SCHEME
 from status_tool.clients.mount_table import Mounts, mount_table, seen_at, view_name
 from status_tool.clients.nameservices import (
@@ -203,7 +203,7 @@ class Settings:
     def hbase_rpc(self) -> RpcAccess:
         """Return how the site files let HBase's clients call a region server. Raises `ConfigurationError`."""
         tls = self.site.flag("hbase.client.netty.tls.enabled")
-        trust = rpc_trust(self.site, self.trust) if tls else self.trust
+        trust = hbase_trust(self.site, self.trust, OF_RPC) if tls else self.trust
         if not self.is_kerberized:
             return RpcAccess(tls=tls, trust=trust)
         principal = self.site.get(RPC_PRINCIPAL_KEY, "").strip()
@@ -255,7 +255,7 @@ class Settings:
     def _zookeeper_access(self) -> dict[str, Any]:
         """Return the settings that all ensembles share. ZooKeeper's client property turns TLS on (HBASE-28038)."""
         tls = self.site.flag("hbase.zookeeper.property.client.secure")
-        trust = zookeeper_trust(self.site, self.trust) if tls else self.trust
+        trust = hbase_trust(self.site, self.trust, OF_ZOOKEEPER) if tls else self.trust
         return {"names": self.znode_names, "sasl": self._zookeeper_sasl, "tls": tls, "trust": trust}
 
     @property
@@ -502,12 +502,12 @@ def port_number(text: str) -> int | None:
 
 
 def _is_name(host: str) -> bool:
-    """Return True if Python can look the host up: it raises no OSError for a label that is empty or too long."""
+    """Return True if Python can look the host up: it raises no OSError for a NUL, or for an empty or too long label."""
     try:
         host.encode("idna")
     except UnicodeError:
         return False
-    return True
+    return "\0" not in host
 
 
 def with_ports(hosts: Iterable[str], port: int | str, option: str) -> str:

@@ -22,6 +22,11 @@ _JVM_OPTIONS = ("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _CLIENT_FILE = "ssl-client.xml"
 _TIMEOUT_S = 60.0
 AUTHORITIES, CERTIFICATE = "authorities", "certificate"
+OF_ZOOKEEPER = {
+    AUTHORITIES: "hbase.zookeeper.property.ssl.trustStore",
+    CERTIFICATE: "hbase.zookeeper.property.ssl.keyStore",
+}
+OF_RPC = {AUTHORITIES: "hbase.rpc.tls.truststore", CERTIFICATE: "hbase.rpc.tls.keystore"}
 
 
 def hdfs_trust(site: SiteConfig, given: Trust) -> Trust:
@@ -38,22 +43,12 @@ def hdfs_trust(site: SiteConfig, given: Trust) -> Trust:
     return _completed(given, read_file(file), prefixes, [*_files(site), file])
 
 
-def zookeeper_trust(site: SiteConfig, given: Trust) -> Trust:
-    """Return `given`, completed from the keystores of ZooKeeper's client in `hbase-site.xml`.
+def hbase_trust(site: SiteConfig, given: Trust, prefixes: Mapping[str, str]) -> Trust:
+    """Return `given`, completed from the keystores of ZooKeeper's client, or of HBase's RPC, in `hbase-site.xml`.
 
     Raises `ConfigurationError` if a store cannot be read.
     """
-    ssl = "hbase.zookeeper.property.ssl"
-    return _completed(given, site, {AUTHORITIES: f"{ssl}.trustStore", CERTIFICATE: f"{ssl}.keyStore"}, _files(site))
-
-
-def rpc_trust(site: SiteConfig, given: Trust) -> Trust:
-    """Return `given`, completed from the keystores of HBase's RPC in `hbase-site.xml`.
-
-    Raises `ConfigurationError` if a store cannot be read.
-    """
-    tls = "hbase.rpc.tls"
-    return _completed(given, site, {AUTHORITIES: f"{tls}.truststore", CERTIFICATE: f"{tls}.keystore"}, _files(site))
+    return _completed(given, site, prefixes, _files(site))
 
 
 def _files(site: SiteConfig) -> list[Path]:

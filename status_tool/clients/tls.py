@@ -43,12 +43,10 @@ def _authorities(path: Path) -> str:
         # A server's own certificate, signed by itself, will do.
         if not text.strip() or not tls_context(Trust(text)).cert_store_stats()["x509"]:
             raise _no_certificates(name)
-    except OSError as error:
-        if isinstance(error, ssl.SSLError):
-            raise _no_certificates(name) from None
-        raise ConfigurationError(f"cannot read {name}: {error.strerror}") from None
-    except ValueError:
+    except (ssl.SSLError, ValueError):
         raise _no_certificates(name) from None
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {name}: {error.strerror}") from None
     return text
 
 

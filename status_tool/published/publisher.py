@@ -22,16 +22,20 @@ from status_tool.vocabulary.header import MASTER
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a publisher publishes."""
+    """The part of a master that a publisher publishes."""
 
     tables: str = ""
     """Its choice of tables; empty: all."""
     files: bool = False
     signed: bool = False
+    shutdown: str = ""
+    """The time of `-s`, up to which it says that all is there, and no later; empty: none."""
 
     def is_in(self, claim: Mapping[str, object]) -> bool:
         """Return True if whoever made a claim publishes all of it. One that says nothing does."""
         flags = (("files", self.files), ("signed", self.signed))
+        if claim.get("shutdown", "") != self.shutdown:
+            return False
         return claim.get("tables", "") in ("", self.tables) and all(
             claim.get(name, True) or not wanted for name, wanted in flags
         )
@@ -43,7 +47,8 @@ class Turns:
     A publisher leaves its round out if another one has claimed one since it looked last: no clocks are compared. Only
     in its first round, when it has not looked yet, it takes a claim of less than an interval ago for such a one. A
     claim that was handed back is nobody's: whoever claims rounds and fails would silence all others. So is, for this
-    one, the claim of a publisher of less than it publishes: of some tables, without HDFS files, or not signed.
+    one, the claim of a publisher of less than it publishes: of some tables, without HDFS files, not
+    signed, or up to another shutdown time.
     """
 
     def __init__(self, table: PublishedTable, cluster_id: str, interval_ms: int, what: Content = Content()) -> None:

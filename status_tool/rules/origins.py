@@ -74,12 +74,17 @@ def judge_origins(
 class ShownTwice:
     """Times that clocks of a cluster's servers have shown twice, because they were set back."""
 
-    from_ms: int
-    until_ms: int
+    spans: tuple[tuple[int, int], ...]
+    """The first and the last of them, by server: what no server has shown twice lies between them."""
+
+    @property
+    def until_ms(self) -> int:
+        """The last of all."""
+        return max(until_ms for _, until_ms in self.spans)
 
     def has(self, moment_ms: int | None) -> bool:
         """Return True if what bears this time may have come after something of a later time."""
-        return moment_ms is not None and self.from_ms <= moment_ms <= self.until_ms
+        return moment_ms is not None and any(low_ms <= moment_ms <= back_ms for low_ms, back_ms in self.spans)
 
 
 def repeated_times(rows: Iterable[Row]) -> ShownTwice | None:
@@ -87,11 +92,12 @@ def repeated_times(rows: Iterable[Row]) -> ShownTwice | None:
 
     If nobody knows how far back, it may have been to any time. A row that cannot be parsed is a doubt by itself.
     """
-    told = [health for row in rows if (health := _health(row)) and health.get("clock_back_ms")]
-    if not told:
-        return None
-    lows = [health.get("clock_low_ms") or 0 for health in told]
-    return ShownTwice(min(lows), max(health["clock_back_ms"] for health in told))
+    spans = tuple(
+        (health.get("clock_low_ms") or 0, health["clock_back_ms"])
+        for row in rows
+        if (health := _health(row)) and health.get("clock_back_ms")
+    )
+    return ShownTwice(spans) if spans else None
 
 
 def slave_flushed_ms(rows: Iterable[Row]) -> int | None:

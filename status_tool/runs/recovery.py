@@ -517,7 +517,8 @@ def _answer(
         else str(whole.outcome.hbase.evidence),
         tables=tables,
         newest_ms=files[0].cut_ms,
-        interval_ms=files[0].interval_ms,
+        # A publisher of other tables may run more often: its files, which are refused here, are no younger points.
+        interval_ms=files[found.newest_usable() if found.has_usable() else 0].interval_ms,
         published=len(files),
         judged=len(found.done),
         notices=(*notices, *dict.fromkeys(unusable)),

@@ -298,6 +298,8 @@ def read_arrivals(folder: Path, acknowledged: Mark = Mark()) -> Arrivals:
             return _read(folder, acknowledged)
         except FileNotFoundError:
             continue  # a full log has just become a set
+        except OSError as error:
+            raise ConfigurationError(f"cannot read {error.filename or folder}: {error.strerror}") from None
     raise ConfigurationError(f"{folder} changes too fast to be read")
 
 

@@ -423,6 +423,14 @@ def test_the_number_of_a_file_may_be_anything(name: str, content: bytes, tmp_pat
         read_arrivals(copy)
 
 
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """As one of another user's."""
+    copy = Path(shutil.copytree(FOLDER, tmp_path / "copy"))
+    (copy / "3.log").mkdir()
+    with pytest.raises(ConfigurationError, match=r"cannot read .*3\.log: Is a directory"):
+        read_arrivals(copy)
+
+
 def test_a_folder_with_less_than_was_acknowledged_is_refused(tmp_path: Path) -> None:
     """As one that was restored from a backup; a set is made of a whole log."""
     whole = (FOLDER / "2.log").stat().st_size

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from status_tool.clients.config import Settings, ZooKeeperEndpoint
+from status_tool.clients.config import Settings, ZooKeeperEndpoint, host_port
 from status_tool.clients.sitefiles import SiteConfig, load_site
 from status_tool.clients.zookeeper import ZooKeeper, parse_cluster_key
 from status_tool.errors import ConfigurationError, ConnectionFailed
@@ -103,6 +103,12 @@ def test_a_quorum_that_no_client_can_ask(quorum: str, port: str) -> None:
             Settings(SiteConfig({}), zookeeper_option=f"{quorum}:{port}/hbase").zookeeper()
     for key in (f"{quorum}:{port}:/hbase", "z:1:many:/hbase"):
         assert parse_cluster_key(key, ZooKeeperEndpoint("z:1", "/hbase")) is None
+
+
+def test_a_host_with_a_nul_is_none() -> None:
+    """A setting may have one, and Python raises no OSError for it."""
+    with pytest.raises(ConfigurationError, match="expected HOST:PORT"):
+        host_port("a\0b:9090", "--thrift")
 
 
 @pytest.mark.parametrize("speaks_tls", [True, False])

@@ -1393,6 +1393,10 @@ def test_what_clocks_of_the_slave_show_twice_may_have_come_after_the_first_entry
 
     assert {problem.code for problem in set_back(3_000, 60_000).problems} == ({code} if code else set())
     assert set_back(5_000, 60_000).verdict is Verdict.COMPLETE, "it came before the clocks' lowest time since"
+    spans = ((1_000, 2_000), (5_000, 60_000))
+    told = [json.dumps({"clock_low_ms": low_ms, "clock_back_ms": back_ms}) for low_ms, back_ms in spans]
+    others = (row for one in told for row in changed(slave, "server", detail=one) if row["kind"] == "server")
+    assert check(theirs=[*slave, *others, *more]).verdict is Verdict.COMPLETE, "no clock has shown it twice"
 
 
 def test_a_cluster_of_several_loses_what_its_clocks_show_twice_whoever_sent_it() -> None:

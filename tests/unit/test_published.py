@@ -478,6 +478,7 @@ T, ALL = Content("t"), Content()
     [
         *((T, ALL, False), (Content("t, u"), T, False), (ALL, Content(files=True), False)),
         *((ALL, Content(signed=True), False), (Content(files=True), Content(signed=True), False)),
+        *((Content(shutdown="2020-01-01"), ALL, False), (ALL, Content(shutdown="2020-01-01"), False)),
         *((ALL, T, True), (T, T, True), (Content(files=True, signed=True), T, True)),
     ],
 )

@@ -226,6 +226,18 @@ def test_files_that_cannot_be_used_hide_no_other() -> None:
     assert answer.held_back_by == "0 was altered"
 
 
+def test_the_age_is_judged_by_the_interval_of_a_file_that_can_be_used() -> None:
+    """A publisher of fewer tables may publish more often: by its interval every point would be old."""
+    files = [replace(closing(0), interval_ms=1_000), closing(1)]
+
+    def judge(one: Closing) -> Judgement:
+        return Judgement(one, error="holds only t") if one.name == "0" else judgement(one, C)
+
+    looked = _Search(files, judge)
+    looked.run()
+    assert _answer("s", 1, files, looked, {}, ()).interval_ms == 30_000
+
+
 def test_without_a_point_it_is_told_what_the_newest_file_lacks() -> None:
     """Older ones may be refused by now, as they need what was pruned."""
 

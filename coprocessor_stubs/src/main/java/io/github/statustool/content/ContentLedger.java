@@ -2,6 +2,7 @@ package io.github.statustool.content;
 
 import io.github.statustool.state.Change;
 import io.github.statustool.state.Health;
+import io.github.statustool.state.StateTable;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -34,9 +35,6 @@ import org.apache.hadoop.hbase.wal.WALEdit;
  * <p>WAL threads only queue markers. The recorder thread does everything else.
  */
 public final class ContentLedger {
-  /** A server flushes edits that are older than an hour ({@code hbase.regionserver.optionalcacheflushinterval}). */
-  private static final long LOSABLE_MS = 2 * 3_600_000L;
-
   private final Health health;
   private final LongSupplier clock;
   private final TableEvents events;
@@ -175,7 +173,7 @@ public final class ContentLedger {
 
   private Stream<OpenTenure> tenures(Predicate<OpenTenure> which) {
     readMarkers();
-    long safe = clock.getAsLong() - LOSABLE_MS;
+    long safe = clock.getAsLong() - StateTable.LOSABLE_MS;
     over.removeIf(tenure -> tenure.isStored() && tenure.endedAt() < safe);
     return Stream.of(over, open.values()).flatMap(Collection::stream).filter(which);
   }

@@ -13,6 +13,11 @@ import org.apache.hadoop.hbase.util.Bytes;
  */
 public final class StateTable {
   public static final byte[] FAMILY = Bytes.toBytes("t");
+  /**
+   * What was written longer ago is in a store file, whatever becomes of a write-ahead log: a server flushes edits that
+   * are older than an hour ({@code hbase.regionserver.optionalcacheflushinterval}), some minutes later.
+   */
+  public static final long LOSABLE_MS = 2 * 3_600_000L;
 
   /** Maximum number of region servers with which heads and segments have four regions each. */
   private static final int FEW_SERVERS = 16;

@@ -3,6 +3,7 @@ package io.github.statustool.streams;
 import io.github.statustool.content.TableEvents;
 import io.github.statustool.state.Change;
 import io.github.statustool.state.StateRow;
+import io.github.statustool.state.StateTable;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -15,8 +16,6 @@ import java.util.concurrent.ConcurrentHashMap;
  * kept merged.
  */
 public final class AppliedSegments {
-  private static final long IDLE_MS = 3_600_000;
-
   private final ConcurrentHashMap<StreamId, StreamSegments> records = new ConcurrentHashMap<>();
   /**
    * Streams that may not be in the table. One is removed only while its record is locked: whoever finds it missing may
@@ -137,14 +136,16 @@ public final class AppliedSegments {
   }
 
   /**
-   * Drops streams that are written and have been idle for an hour. A stream that becomes active again starts a new
-   * column. Of entries without a stamp, the newest that the table has ever got stays there.
+   * Drops streams that have been idle since they were written, and that the state table cannot lose any more. A stream
+   * that becomes active again starts a new column. Of entries without a stamp, the newest that the table has ever got
+   * stays there.
    */
   public void forgetIdle(long now) {
     for (StreamId id : records.keySet()) {
-      records.computeIfPresent(id, (same, record) -> record.isIdleSince(now - IDLE_MS) ? null : record);
+      records.computeIfPresent(id, (same, record) -> record.isIdleSince(now - StateTable.LOSABLE_MS) ? null : record);
     }
-    unstamped.values().removeIf(entry -> entry.isIdleSince(now - IDLE_MS)); // not one that replaced it meanwhile
+    // Not one that replaced it meanwhile.
+    unstamped.values().removeIf(entry -> entry.isIdleSince(now - StateTable.LOSABLE_MS));
   }
 
   /** Streams whose missing entries may be recorded in the columns of other servers. */

@@ -78,6 +78,7 @@ final class StreamSegments {
   /** Returns the row with everything known now. */
   synchronized Change toChange(long now) {
     lastTimestamp = Math.max(now, lastTimestamp + 1);
+    lastUsed = Math.max(now, lastUsed); // after an outage it is written much later than it was added
     // The version of this row: entries that a handler adds before the write succeeds are not in it.
     long written = version;
     StateRow row = new StateRow(id.rowKey(SegmentRow.TYPE))

@@ -174,6 +174,12 @@ class RecorderTest {
     store.log.clear();
   }
 
+  private void issueAndEcho() throws IOException {
+    issue(TOKEN);
+    tick(1_000);
+    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+  }
+
   private boolean isWritten(byte[] row) {
     return store.log.contains(FakeStore.text(row));
   }
@@ -718,9 +724,7 @@ class RecorderTest {
     append();
     tick(20_000);
     store.restore(nightly);
-    issue(TOKEN);
-    tick(1_000);
-    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    issueAndEcho();
     assertEquals(2, store.number(headRow(), HeadRow.SEQ));
     assertTheTableHasLostRowsNow();
   }
@@ -808,9 +812,7 @@ class RecorderTest {
     assertEquals(2, store.number(headRow(), HeadRow.SEQ));
     store.afterHeads = () -> store.repeating = true;
     append();
-    issue(TOKEN);
-    tick(1_000);
-    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    issueAndEcho();
     store.afterHeads = () -> { };
     store.answerLost = true;
     tick(20_000);
@@ -851,9 +853,7 @@ class RecorderTest {
     long mark = store.number(CoverageRow.KEY, CoverageRow.MARK);
     store.restore(nightly);
     assertTrue(store.number(CoverageRow.KEY, CoverageRow.MARK) < mark);
-    issue(TOKEN);
-    tick(1_000);
-    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    issueAndEcho();
     assertEquals(clock.get(), store.number(CoverageRow.KEY, CoverageRow.BACK_MS));
     assertTrue(store.number(CoverageRow.KEY, CoverageRow.MARK) > mark);
     issue(OTHER_TOKEN);
@@ -955,9 +955,7 @@ class RecorderTest {
     tick(30_000);
     store.rows.remove(FakeStore.text(headRow()));
     openings(1);
-    issue(TOKEN);
-    tick(1_000);
-    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    issueAndEcho();
     assertEquals(1, store.number(headRow(), HeadRow.SEQ));
   }
 
@@ -973,9 +971,7 @@ class RecorderTest {
     tick(1_000);
     assertNull(store.number(headRow(), HeadRow.SEQ), "nobody knows");
     openings(2);
-    issue(TOKEN);
-    tick(1_000);
-    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    issueAndEcho();
     assertEquals(1, store.number(headRow(), HeadRow.SEQ));
   }
 
@@ -1572,9 +1568,7 @@ class RecorderTest {
     store.put(List.of(new StateRow(Bytes.toBytes(FactRow.TYPE + region.getEncodedName()))
         .add(FactRow.LINEAGE, Bytes.toBytes("split"), 7)));
     mark(event(EventType.REGION_OPEN));
-    issue(TOKEN);
-    tick(1_000);
-    assertArrayEquals(TOKEN, store.value(writerRow, ServerRow.ECHO));
+    issueAndEcho();
     assertTrue(store.rows.get(contentRow()).values.values().stream()
         .anyMatch(value -> Bytes.toString(value).contains("\"y\":")));
   }

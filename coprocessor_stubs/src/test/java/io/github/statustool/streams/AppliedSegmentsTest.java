@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.github.statustool.content.TableEvents;
 import io.github.statustool.state.Change;
 import io.github.statustool.state.StateRow;
+import io.github.statustool.state.StateTable;
 import java.util.AbstractSet;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -132,27 +133,43 @@ class AppliedSegmentsTest {
 
   /** The table keeps the newest that it has ever got, so one that is dropped is not missed. */
   @Test
-  void entriesWithoutAStampAreDroppedOnceTheyAreWrittenAndIdleForAnHour() {
+  void entriesWithoutAStampAreDroppedOnceTheyAreWrittenAndTheTableCannotLoseThem() {
     keepUnstamped(5);
-    applied.forgetIdle(HOUR_MS);
+    applied.forgetIdle(StateTable.LOSABLE_MS);
     List<Change> first = collected();
     assertEquals(1, first.size(), "not written yet");
     first.forEach(Change::stored);
     keepUnstamped(7);
-    applied.forgetIdle(HOUR_MS);
+    applied.forgetIdle(StateTable.LOSABLE_MS);
     List<Change> second = collected();
     assertEquals(1005, newest(first));
     assertEquals(1007, newest(second));
     second.forEach(Change::stored);
-    applied.forgetIdle(HOUR_MS - 1);
+    applied.forgetIdle(StateTable.LOSABLE_MS - 1);
     applied.forgetFlushes();
     assertEquals(1, collected().size(), "not idle for so long");
     collected().forEach(Change::stored);
-    applied.forgetIdle(HOUR_MS);
+    applied.forgetIdle(StateTable.LOSABLE_MS);
     applied.forgetFlushes();
     assertEquals(List.of(), collected());
     keepUnstamped(6);
     assertEquals(1006, newest(collected()), "with its own timestamp, by which the table has 1007 still");
+  }
+
+  /** A region of the table that is opened elsewhere may have lost it: until then it is written again. */
+  @Test
+  void aStreamIsKeptAsLongAsTheTableMayLoseIt() {
+    keep(0, 3);
+    List<Change> late = new ArrayList<>();
+    applied.collect(late, HOUR_MS); // the table was away until then
+    late.forEach(Change::stored);
+    applied.forgetIdle(HOUR_MS + StateTable.LOSABLE_MS - 1);
+    applied.forgetFlushes();
+    assertEquals(1, collected().size());
+    collected().forEach(Change::stored);
+    applied.forgetIdle(HOUR_MS + StateTable.LOSABLE_MS);
+    applied.forgetFlushes();
+    assertEquals(List.of(), collected());
   }
 
   private void keepUnstamped(long seq) {

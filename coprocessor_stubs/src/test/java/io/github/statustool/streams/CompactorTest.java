@@ -1,5 +1,6 @@
 package io.github.statustool.streams;
 
+import static io.github.statustool.streams.Fixtures.segment;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -89,10 +90,6 @@ class CompactorTest {
     return whole.asList();
   }
 
-  private static Segment segment(long prev, long seq) {
-    return new Segment(prev, seq, 0, 0, 0, 0);
-  }
-
   private List<Segment> of(Server server) {
     SegmentSet own = new SegmentSet();
     SegmentColumn.read(server.column(), store.rows.get(ROW).value(server.column()), own);
@@ -177,7 +174,7 @@ class CompactorTest {
   @Test
   void aStreamThatComesBackKeepsWhatWasThere() {
     one.apply(0, 3);
-    one.applied.forgetIdle(now() + 2 * HOUR_MS);
+    one.applied.forgetIdle(now() + 3 * HOUR_MS);
     one.apply(5, 6);
     assertEquals(List.of(segment(0, 3), segment(5, 6)), whole());
   }
@@ -186,7 +183,7 @@ class CompactorTest {
   void whatIsNotWrittenYetIsNotDroppedAsIdle() {
     store.down = true;
     one.apply(0, 3);
-    one.applied.forgetIdle(now() + 2 * HOUR_MS);
+    one.applied.forgetIdle(now() + 3 * HOUR_MS);
     List<Change> changes = new ArrayList<>();
     one.applied.collect(changes, now());
     assertEquals(1, changes.size());

@@ -86,6 +86,11 @@ public final class Fixtures {
         new ArrayList<>(List.of(clusterIds)), 0, 0, new MultiVersionConcurrencyControl(), scopes);
   }
 
+  /** Returns a segment without times. */
+  static Segment segment(long prev, long seq) {
+    return new Segment(prev, seq, 0, 0, 0, 0);
+  }
+
   public static WALEdit edit(byte[]... families) {
     WALEdit edit = new WALEdit();
     for (byte[] family : families) {

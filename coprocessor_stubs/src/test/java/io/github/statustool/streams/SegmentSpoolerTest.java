@@ -1,5 +1,6 @@
 package io.github.statustool.streams;
 
+import static io.github.statustool.streams.Fixtures.segment;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -97,10 +98,6 @@ class SegmentSpoolerTest {
     });
     assertTrue(table.rows.keySet().stream().anyMatch(key -> key.startsWith("n")), "when the table's first entry arrived");
     return segments.asList();
-  }
-
-  private static Segment segment(long prev, long seq) {
-    return new Segment(prev, seq, 0, 0, 0, 0);
   }
 
   @Test

@@ -1,5 +1,6 @@
 package io.github.statustool.streams;
 
+import static io.github.statustool.streams.Fixtures.segment;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -8,6 +9,7 @@ import io.github.statustool.state.ClusterLists;
 import io.github.statustool.state.FakeStore;
 import io.github.statustool.state.Ids;
 import io.github.statustool.state.StateRow;
+import io.github.statustool.state.StateTable;
 import io.github.statustool.state.StateTable.UnstampedRow;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -38,10 +40,6 @@ class SinkBatchTest {
       }
     }
     return List.of();
-  }
-
-  private static Segment segment(long prev, long seq) {
-    return new Segment(prev, seq, 0, 0, 0, 0);
   }
 
   @Test
@@ -330,7 +328,7 @@ class SinkBatchTest {
 
   /** What is idle leaves the memory, but not the state table. */
   @Test
-  void anIdleHourMakesNoRoomForFurtherLists() {
+  void idleHoursMakeNoRoomForFurtherLists() {
     AppliedSegments applied = new ObservedState(Fixtures.health(), () -> NOW).applied;
     UUID[] clusters = madeUp(2 * ClusterLists.MOST);
     for (int i = 0; i < clusters.length; i++) {
@@ -339,7 +337,7 @@ class SinkBatchTest {
         List<Change> changes = new ArrayList<>();
         applied.collect(changes, NOW);
         changes.forEach(Change::stored);
-        applied.forgetIdle(NOW + 4_000_000);
+        applied.forgetIdle(NOW + 2 * StateTable.LOSABLE_MS);
       }
     }
     assertEquals(List.of(1), unstampedColumns(applied));

@@ -1,5 +1,6 @@
 package io.github.statustool.streams;
 
+import static io.github.statustool.streams.Fixtures.segment;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -49,10 +50,6 @@ class WriteThroughTest {
       }
     }
     return segments.asList();
-  }
-
-  private static Segment segment(long prev, long seq) {
-    return new Segment(prev, seq, 0, 0, 0, 0);
   }
 
   @Test
