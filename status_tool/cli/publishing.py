@@ -5,8 +5,9 @@ Apart from `cli.publish` for the reason of `cli.running`.
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +19,7 @@ from status_tool.atomic import PUBLIC
 from status_tool.cli.options import settings_of
 from status_tool.cli.repeated import as_service, print_round
 from status_tool.cli.run import asked_of
-from status_tool.cli.run_options import OPTIONS, Half
+from status_tool.cli.run_options import OPTION_GROUPS, OPTIONS, Half
 from status_tool.cli.signals import received
 from status_tool.clients.config import Settings
 from status_tool.clients.zookeeper import Peer, ZooKeeper
@@ -33,18 +34,19 @@ from status_tool.errors import (
 from status_tool.printable import iso, safe
 from status_tool.published.carriers import carried
 from status_tool.published.layout import Closing
-from status_tool.published.publisher import Content, Turns, put_file
+from status_tool.published.publisher import Turns, put_file
 from status_tool.published.table import PublishedTable, SentParts
 from status_tool.report.metrics import published_metrics
 from status_tool.report.progress import make_progress
 from status_tool.report.summary import write_report
 from status_tool.runs.write import unasked, write_side
-from status_tool.vocabulary.scope import TableFilter
 from status_tool.watch.rounds import Rhythm, to_second
 
 PEERS_S = 600.0
 """Time that what was seen of the clusters of the same peers counts."""
 MINUTE_S = 60.0
+_DECISIVE = ("What counts", "HBase", "HDFS files", "Status files")
+"""Options that decide what a file says; others may differ from host to host."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,13 @@ def keep_publishing(options: dict[str, Any], service: PublishService) -> int:
     return code
 
 
+def published_content(options: Mapping[str, Any], *, with_files: bool) -> str:
+    """Return what a publisher with these options publishes, in words that are equal if it is."""
+    decisive = (name for heading in _DECISIVE for name in OPTION_GROUPS[heading])
+    asked = {name: options[name] for name in decisive if options.get(name)}
+    return json.dumps({**asked, "with_files": with_files}, default=str, sort_keys=True)
+
+
 class _Publisher:
     """Runs the rounds."""
 
@@ -147,13 +156,7 @@ class _Publisher:
     def _turns(self) -> Turns:
         with ZooKeeper(self._settings.zookeeper()) as zookeeper:
             cluster_id = zookeeper.cluster_id()
-        tables = TableFilter.of(self._options["table"] or (), self._options["namespace"] or ())
-        what = Content(
-            "" if tables.everything else str(tables),
-            files=self._service.files_every_min is not None,
-            signed=self._options["sign_key"] is not None,
-            shutdown=self._options["shutdown"] or "",
-        )
+        what = published_content(self._options, with_files=self._service.files_every_min is not None)
         return Turns(self._table, cluster_id, int(self._service.interval_s * 1000), what)
 
     def rounds(self) -> Iterator[PublishRound]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,38 +18,16 @@ from status_tool.vocabulary.details import is_number, object_in
 from status_tool.vocabulary.header import MASTER
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
-    """The part of a master that a publisher publishes."""
-
-    tables: str = ""
-    """Its choice of tables; empty: all."""
-    files: bool = False
-    signed: bool = False
-    shutdown: str = ""
-    """The time of `-s`, up to which it says that all is there, and no later; empty: none."""
-
-    def is_in(self, claim: Mapping[str, object]) -> bool:
-        """Return True if whoever made a claim publishes all of it. One that says nothing does."""
-        flags = (("files", self.files), ("signed", self.signed))
-        if claim.get("shutdown", "") != self.shutdown:
-            return False
-        return claim.get("tables", "") in ("", self.tables) and all(
-            claim.get(name, True) or not wanted for name, wanted in flags
-        )
-
-
 class Turns:
     """Whose round it is, where several publishers of one cluster run.
 
     A publisher leaves its round out if another one has claimed one since it looked last: no clocks are compared. Only
     in its first round, when it has not looked yet, it takes a claim of less than an interval ago for such a one. A
     claim that was handed back is nobody's: whoever claims rounds and fails would silence all others. So is, for this
-    one, the claim of a publisher of less than it publishes: of some tables, without HDFS files, not
-    signed, or up to another shutdown time.
+    one, the claim of a publisher of anything else: of other tables or files, not signed, or up to a shutdown time.
     """
 
-    def __init__(self, table: PublishedTable, cluster_id: str, interval_ms: int, what: Content = Content()) -> None:
+    def __init__(self, table: PublishedTable, cluster_id: str, interval_ms: int, what: str = "") -> None:
         self._table = table
         self._what = what
         self._cluster_id = cluster_id
@@ -92,11 +68,13 @@ class Turns:
 
     def _claim_now(self, **more: bool | int) -> bytes:
         # Id and time make each claim another value: by that, other publishers see that a round was claimed.
-        return json.dumps({"publisher": self._id, "claimed_ms": now_ms(), **asdict(self._what), **more}).encode()
+        claim = {"publisher": self._id, "claimed_ms": now_ms(), "what": self._what, **more}
+        return json.dumps(claim).encode()
 
     def _is_others(self, found: bytes | None) -> bool:
         """Return True if another publisher has claimed a round since this one looked."""
-        if found is None or _claim(found).get("handed_back") or not self._what.is_in(_claim(found)):
+        claim = _claim(found or b"")
+        if found is None or claim.get("handed_back") or claim.get("what") != self._what:
             return False
         if self._has_looked:
             return found != self._seen

@@ -533,10 +533,12 @@ def _point_ms(later: Sequence[Closing], done: Mapping[int, Judgement], one: Judg
     A server vouches for what it acknowledged before it read the barrier, on its own clock: a publisher's clock that is
     ahead does not make the point later than that. Nor does a clock that was set back since, or that of a server that
     has started since: the times that clocks have shown twice are proven once, so that the point is no later than the
-    earliest that is known to have been shown again.
+    earliest that is known to have been shown again. A clock that has not passed yet what it had shown may have been
+    set back once more, to a time between: nothing tells.
     """
     if one.header is None:
         return None
     newer = (done[number].lows_ms for number in range(len(later)) if number in done)
-    again_ms = (low_ms for _, _, low_ms in frozenset[tuple[str, int, int]]().union(*newer) - one.lows_ms)
+    known = {low for low in one.lows_ms if low[1] < one.header.cut_ms}
+    again_ms = (low_ms for _, _, low_ms in frozenset[tuple[str, int, int]]().union(*newer) - known)
     return earliest(one.header.cut_ms, one.heard_ms, *(file.barrier_ms for file in later), *again_ms)

@@ -14,7 +14,7 @@ import pytest
 
 from status_tool.cli import publishing
 from status_tool.cli.main import main
-from status_tool.cli.publishing import PublishRound, PublishService, _Publisher
+from status_tool.cli.publishing import PublishRound, PublishService, _Publisher, published_content
 from status_tool.cli.run import asked_of
 from status_tool.errors import ConfigurationError, ConnectionFailed, StatusFileError
 from status_tool.published.carriers import Carried
@@ -62,6 +62,24 @@ def test_what_does_not_go_with_publish(
     assert reason in stderr
     assert stderr.count("\n") == 1
     assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("more", "is_same"),
+    [
+        ([], True),
+        (["--thrift", "other:9090", "--interval", "5", "--metrics", "m.prom", "--json", "--wait", "7"], True),
+        *((more, False) for more in (["--table", "b"], ["-s", "1700000000000"], ["--sample", "1"], ["--rows"])),
+        *((["--files-every", "10", *more], False) for more in ([], ["--all-files"])),
+    ],
+)
+def test_publishers_share_rounds_if_they_publish_the_same(
+    asked: list[tuple[dict[str, Any], PublishService]], more: list[str], is_same: bool
+) -> None:
+    for arguments in ([], more):
+        assert main(["publish", "--table", "a", *arguments]) == 0
+    first, second = (published_content(what, with_files=service.files_every_min is not None) for what, service in asked)
+    assert (first == second) is is_same
 
 
 def test_the_options_of_run_m_are_obeyed(asked: list[tuple[dict[str, Any], PublishService]], tmp_path: Path) -> None:

@@ -389,6 +389,17 @@ def test_times_that_clocks_show_again_are_proven_once(name: str, detail: dict[st
     assert (answer.point_ms, answer.tables["t"].point_ms) == (point_ms, point_ms)
 
 
+@pytest.mark.parametrize(("back_ms", "point_ms"), [(9_998, 9_999), (9_999, 4_000)])
+def test_a_clock_that_is_below_what_it_had_shown_may_be_set_back_again(back_ms: int, point_ms: int) -> None:
+    """The older file is complete, of 9,999; both have the same of it, as the earliest and the latest stay."""
+    known = frozenset({("s", back_ms, 4_000)})
+
+    def judge(one: Closing) -> Judgement:
+        return replace(judgement(one, L if one.name == "0" else C), lows_ms=known)
+
+    assert answered(2, judge).point_ms == point_ms
+
+
 TABLES = {"t": TablePoint(70_000, "behind: x", Beyond(90_000, 12))}
 ANSWER = RecoveryPoint("s", "m", 100_000, 70_000, 300, "behind: x", "exact", TABLES, 95_000, 10_000, 5, 3)
 
