@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -302,12 +303,11 @@ class WebHdfs(FileClient):
         # The DataNode will ask the NameNode.
         self._limit.wait()
         try:
-            return self._follow(location, None)
-        except Refused:
-            return None
-        except _DataNodeFailed:
+            status, data = self._datanodes.once(location)
+        except (HTTPError, HTTPException, OSError):
             self._failed[urlsplit(location).netloc] = time.monotonic()
             return None
+        return data if status == 200 else None
 
     def start_of(self, path: str, most: int | None = None) -> tuple[bytes, int | None]:
         """Return a file's first bytes (None: all of it), and its length as a reader sees it; None: not known (HttpFS).
